@@ -1,0 +1,1 @@
+"""The step as data: ops, tensors, variables; saved, checked and shown without TensorFlow."""

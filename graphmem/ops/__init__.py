@@ -1,0 +1,1 @@
+"""What each op does to memory: views, forwarding, in-place updates, scratch, placement."""

@@ -1,0 +1,62 @@
+"""The step: what a target resolves to, ready to be traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Step:
+    """One traceable function with its inputs.
+
+    Attributes:
+        function: a `tf.function` or a plain callable.
+        args: positional arguments: nests of `tf.TensorSpec`, example tensors and Python values.
+        kind: "train", "test", "predict", or "custom" for a function of the user's own.
+        target: how the user named it, as the report prints it.
+        models: the Keras models whose layers name the scopes; may be empty.
+        optimizers: the optimizers whose variables are optimizer state; may be empty.
+        framework: "keras", "tf_keras" or "tf".
+        batch: samples in one step, if known.
+        notes: what was assumed on the user's behalf, one sentence each ("optimizer: Adam, as none was compiled").
+        user_files: absolute paths of the user's own files, whose lines the report may name.
+        facts: for the report: optimizer, loss, dtype policy…, each a short text.
+        kwargs: keyword arguments, as `args`.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kind: str = "custom"
+    target: str = ""
+    models: list[Any] = field(default_factory=list)
+    optimizers: list[Any] = field(default_factory=list)
+    framework: str = "tf"
+    batch: int | None = None
+    notes: list[str] = field(default_factory=list)
+    user_files: set[str] = field(default_factory=set)
+    facts: dict[str, str] = field(default_factory=dict)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user said about the target on the command line or in `analyze()`.
+
+    Attributes:
+        kind: "train", "test" or "predict"; `None`: what the target itself suggests, else "train".
+        batch: samples per step for inputs whose first dimension is open.
+        inputs: specs for inputs, each "NAME:DTYPE:SHAPE" (such as "x:float32:8x224x224x3"), in order for callables.
+        dims: values for open dimensions by name ("sequence" -> 128), by input ("x.1" -> 128), and trip counts of loops.
+        loss, optimizer: Keras identifiers for a model that is not compiled; `None`: a default that the notes state.
+        script_args: the arguments after `--`, for a script.
+    """
+
+    kind: str | None = None
+    batch: int | None = None
+    inputs: tuple[str, ...] = ()
+    dims: dict[str, int] = field(default_factory=dict)
+    loss: str | None = None
+    optimizer: str | None = None
+    script_args: tuple[str, ...] = ()
