@@ -1,0 +1,65 @@
+"""What the user decides about the runtime that graphmem models, as opposed to the target: see `Options` for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphmem.errors import TargetError
+
+STEPS = ("train", "test", "predict")
+DEVICES = ("cpu", "gpu")
+ORDERS = ("default", "deterministic", "graph", "breadth-first")
+RUNTIMES = ("graph",)
+ALLOCATORS = ("exact",)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the step is run and counted; checked when it is made.
+
+    Attributes:
+        device: "cpu" or "gpu": whose executor, kernels and placement are modelled; no GPU is needed or touched.
+        order: the schedule that the report is about, one of `ORDERS`; "default" is what TensorFlow most likely takes.
+        orders: how many legal orders the range of the peak is taken over, 1 or more; `None`: a default that suits the device.
+        threads: intra-op threads of the CPU device, which decide some kernels' scratch; `None`: this machine's cores.
+        rewrite: whether TensorFlow's graph rewrites (Grappler) are applied, as TensorFlow does by default.
+        runtime: "graph": TensorFlow's op-by-op executor.
+        allocator: "exact": the sum of the live bytes, without an allocator's rounding.
+
+    Raises:
+        TargetError: a value is not one of these.
+    """
+
+    device: str = "cpu"
+    order: str = "default"
+    orders: int | None = None
+    threads: int | None = None
+    rewrite: bool = True
+    runtime: str = "graph"
+    allocator: str = "exact"
+
+    def __post_init__(self) -> None:
+        if self.runtime == "xla":
+            raise TargetError(
+                'this version of graphmem models the "graph" runtime only, not XLA: leave out runtime="xla"; '
+                "for a model compiled with jit_compile=True the figure is that of the same step without XLA."
+            )
+        _one_of("runtime", self.runtime, RUNTIMES)
+        _one_of("device", self.device, DEVICES)
+        _one_of("order", self.order, ORDERS)
+        _one_of("allocator", self.allocator, ALLOCATORS)
+        _positive("orders", self.orders)
+        _positive("threads", self.threads)
+        if not isinstance(self.rewrite, bool):
+            raise TargetError(f"rewrite must be true or false, not {self.rewrite!r}.")
+
+
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        choices = ", ".join(repr(item) for item in known)
+        raise TargetError(f"{name} must be {'one of ' if len(known) > 1 else ''}{choices}, not {value!r}.")
+
+
+def _positive(name: str, value: object) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise TargetError(f"{name} must be a whole number of 1 or more, not {value!r}.")
