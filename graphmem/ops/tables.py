@@ -1,3 +1,19 @@
-"""All modules that fill the table, in one place."""
+"""All modules that fill the table, in one place; properties that cut across families come last."""
 
-from graphmem.ops import control, elementwise, linalg, shapes, variables  # noqa: F401
+from graphmem.ops import (  # noqa: F401
+    arrays,
+    control,
+    convolution,
+    einsum,
+    elementwise,
+    inline,
+    linalg,
+    lists,
+    losses,
+    pooling,
+    reductions,
+    variables,
+    views,
+)
+
+inline.apply()

@@ -1,0 +1,32 @@
+"""Normalisation and losses that have kernels of their own."""
+
+from __future__ import annotations
+
+from graphmem.graph.model import Op, Tensor
+from graphmem.ops.registry import Env, Rule, register
+from graphmem.ops.sizes import itemsize, times
+
+
+def per_example(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """One number for each row of the logits."""
+    shape = inputs[0].shape
+    return [None] if not shape else [times(shape[0], itemsize(inputs[0].dtype))]
+
+
+register(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    Rule(forward=((1, (0,)),), cpu_scratch=per_example, gpu_scratch=per_example, source="sparse_xent_op.cc"),
+)
+register(
+    "SoftmaxCrossEntropyWithLogits",
+    Rule(forward=((1, (0,)),), cpu_scratch=per_example, gpu_scratch=per_example, source="xent_op.cc"),
+)
+register("BiasAddGrad", Rule(source="bias_op.cc: measured"))
+register(
+    "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx",
+    Rule(forward=((1, (3,)), (2, (4,))), source="fused_batch_norm_op.cc"),
+)
+register("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", Rule(source="fused_batch_norm_op.cc"))
+register("L2Loss", Rule(source="l2loss_op.cc"))
+register("InTopK InTopKV2 TopK TopKV2 ApproxTopK", Rule(source="topk_op.cc: measured"))
+register("CTCLoss CTCLossV2 CTCGreedyDecoder CTCBeamSearchDecoder", Rule(source="ctc_loss_op.cc"))

@@ -1,0 +1,29 @@
+"""Pooling and what surrounds it in image models."""
+
+from __future__ import annotations
+
+from graphmem.graph.model import Op, Tensor
+from graphmem.ops.registry import Env, Rule, register
+from graphmem.ops.sizes import copy_of
+
+
+def max_pool_grad(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """`MaxPoolGrad`: the pooled output again, and where each maximum was (int64)."""
+    return [copy_of(inputs[1]), copy_of(inputs[1], "int64")]
+
+
+register("AvgPool AvgPool3D AvgPoolGrad AvgPool3DGrad", Rule(source="avgpooling_op.cc, pooling_ops_3d.cc"))
+register("MaxPool MaxPoolV2 MaxPool3D MaxPoolWithArgmax", Rule(source="maxpooling_op.cc, pooling_ops_3d.cc"))
+register("MaxPoolGrad MaxPoolGradV2", Rule(cpu_scratch=max_pool_grad, source="maxpooling_op.cc"))
+register("MaxPool3DGrad MaxPool3DGradGrad MaxPoolGradGrad MaxPoolGradWithArgmax", Rule(source="pooling_ops_3d.cc"))
+register(
+    "FractionalMaxPool FractionalAvgPool FractionalMaxPoolGrad FractionalAvgPoolGrad",
+    Rule(source="fractional_max_pool_op.cc"),
+)
+register(
+    "ResizeArea ResizeBicubic ResizeBicubicGrad ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor"
+    " ResizeNearestNeighborGrad CropAndResize CropAndResizeGradBoxes CropAndResizeGradImage ScaleAndTranslate"
+    " ScaleAndTranslateGrad ImageProjectiveTransformV2 ImageProjectiveTransformV3",
+    Rule(source="resize_bilinear_op.cc and others: measured"),
+)
+register("LRN LRNGrad", Rule(source="lrn_op.cc"))
