@@ -20,7 +20,7 @@ class Settings:
     Attributes:
         device: "cpu" or "gpu": whose executor, kernels and placement are modelled; no GPU is needed or touched.
         order: the schedule that the report is about, one of `ORDERS`; "default" is what TensorFlow most likely takes.
-        orders: how many legal orders the range of the peak is taken over, 1 or more; `None`: a default that suits the device.
+        orders: how many legal orders the range of the peak is taken over, 1 or more; `None`: a default.
         threads: intra-op threads of the CPU device, which decide some kernels' scratch; `None`: this machine's cores.
         rewrite: whether TensorFlow's graph rewrites (Grappler) are applied, as TensorFlow does by default.
         runtime: "graph": TensorFlow's op-by-op executor.

@@ -1,0 +1,181 @@
+"""Which rows a bounded table shows, so that what it hides stays in the sum: pure functions of the report's rows."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from graphmem.report.report import FrontierBuffer, ScopeRow
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class TreeRow:
+    """One printed row of the scope tree.
+
+    Attributes:
+        label: path below the row's parent, "(no layer)", "(itself)" or "… 12 others".
+        depth: 0 for the row of the whole step.
+        bytes: of everything under it; the rows one deeper under a row add up to it.
+        tensors: how many buffers that is.
+    """
+
+    label: str
+    depth: int
+    bytes: int
+    tensors: int
+
+
+@dataclass
+class _Node:
+    scope: str
+    bytes: int
+    own: int
+    tensors: int
+    children: list[_Node] = field(default_factory=list)
+    shown: bool = False
+
+
+def fold_scopes(rows: Sequence[ScopeRow], limit: int) -> list[TreeRow]:
+    """The largest `limit` scopes as a tree; what a shown scope hides is one "… n others" row beneath it.
+
+    >>> rows = [ScopeRow("", 0, 9, 0, 3), ScopeRow("a", 1, 6, 6, 1), ScopeRow("b", 1, 2, 2, 1), ScopeRow("c", 1, 1, 1, 1)]
+    >>> [(row.label, row.bytes) for row in fold_scopes(rows, 1)]
+    [('whole step', 9), ('a', 6), ('… 2 others', 3)]
+    """
+    root = _tree(rows)
+    if root is None:
+        return []
+    _choose(root, limit)
+    printed: list[TreeRow] = []
+    _print(root, "whole step", 0, printed)
+    return printed
+
+
+def _tree(rows: Sequence[ScopeRow]) -> _Node | None:
+    path: list[_Node] = []
+    root: _Node | None = None
+    for row in rows:
+        node = _Node(row.scope, row.bytes, row.own, row.tensors)
+        del path[row.depth :]
+        if path:
+            path[-1].children.append(node)
+        else:
+            root = root or node
+        path.append(node)
+    if root is not None:
+        _tidy(root)
+    return root
+
+
+def _tidy(node: _Node) -> None:
+    """Give a node's own bytes a row of their own, and let chains of single children be one row."""
+    for index, child in enumerate(node.children):
+        while child.own == 0 and len(child.children) == 1:
+            child = child.children[0]
+        node.children[index] = child
+        _tidy(child)
+    node.children = [child for child in node.children if child.bytes or child.tensors]
+    if node.children and node.own:
+        below = sum(child.tensors for child in node.children)
+        node.children.append(_Node("", node.own, node.own, node.tensors - below))
+
+
+def _choose(root: _Node, limit: int) -> None:
+    """Mark the largest nodes; a parent is never smaller than its children, so the marked ones hang together."""
+    heap: list[tuple[int, int, _Node]] = []
+    count = 0
+
+    def push(node: _Node) -> None:
+        nonlocal count
+        for child in node.children:
+            count += 1
+            heapq.heappush(heap, (-child.bytes, count, child))
+
+    push(root)
+    for _ in range(limit):
+        if not heap:
+            break
+        node = heapq.heappop(heap)[2]
+        node.shown = True
+        push(node)
+
+
+def _print(node: _Node, label: str, depth: int, printed: list[TreeRow]) -> None:
+    printed.append(TreeRow(label, depth, node.bytes, node.tensors))
+    shown = [child for child in node.children if child.shown]
+    hidden = [child for child in node.children if not child.shown]
+    if not shown and depth > 0:
+        return
+    if len(hidden) == 1 and shown:
+        shown, hidden = node.children, []
+    for child in sorted(shown, key=lambda item: -item.bytes):
+        name = child.scope[len(node.scope) :].lstrip("/") if child.scope else "(itself)" if node.scope else "(no layer)"
+        _print(child, name, depth + 1, printed)
+    if hidden:
+        total, tensors = sum(child.bytes for child in hidden), sum(child.tensors for child in hidden)
+        printed.append(TreeRow(f"… {plural(len(hidden), 'other')}", depth + 1, total, tensors))
+
+
+@dataclass(frozen=True)
+class FrontierRow:
+    """Buffers alive at the peak that differ in nothing but numbers in their layers' names.
+
+    Attributes:
+        first: one of them.
+        count: how many they are.
+        bytes: all of them together; `None` if their size is unknown.
+        scope, last_reader_scope: the layers, with `*` where their numbers differ: `decoder_layer_*/attention`.
+    """
+
+    first: FrontierBuffer
+    count: int
+    bytes: int | None
+    scope: str
+    last_reader_scope: str
+
+
+def group_frontier(frontier: Sequence[FrontierBuffer]) -> list[FrontierRow]:
+    """The frontier with repeated blocks as one row each, the row with most bytes first, unknown sizes last."""
+    groups: dict[tuple[object, ...], list[FrontierBuffer]] = {}
+    for item in frontier:
+        scopes = _DIGITS.sub("*", item.scope), _DIGITS.sub("*", item.last_reader_scope)
+        same = item.bytes, item.shape, item.dtype, item.role, item.made_by, item.last_reader_type
+        groups.setdefault((*scopes, *same, item.source.partition(":")[0]), []).append(item)
+    rows = []
+    for items in groups.values():
+        size = None if items[0].bytes is None else items[0].bytes * len(items)
+        scope, reader = _pattern([item.scope for item in items]), _pattern([item.last_reader_scope for item in items])
+        rows.append(FrontierRow(items[0], len(items), size, scope, reader))
+    return sorted(rows, key=lambda row: -1 if row.bytes is None else row.bytes, reverse=True)
+
+
+def _pattern(names: Sequence[str]) -> str:
+    """One name for names that differ in numbers only: a `*` for each number that is not the same in all."""
+    parts = zip(*(_DIGITS.split(name) for name in names), strict=True)
+    return "".join(part[0] if len(set(part)) == 1 else "*" for part in parts)
+
+
+def largest(sizes: dict[str, int], limit: int) -> tuple[list[tuple[str, int]], int, int]:
+    """The `limit` largest entries, and how many others there are with how many bytes together."""
+    ranked = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+    cut = limit if len(ranked) != limit + 1 else limit + 1
+    return ranked[:cut], len(ranked[cut:]), sum(size for _, size in ranked[cut:])
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: `1 other`, `1,204 others`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def shorten(text: str, width: int) -> str:
+    """Cut a long name in its middle, keeping more of its end, where the difference is: `resnet50/con…block1_3_bn`."""
+    if len(text) <= width:
+        return text
+    if width <= 1:
+        return "…"[:width]
+    head = (width - 1) // 3
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
