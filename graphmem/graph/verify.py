@@ -14,7 +14,9 @@ Broken = tuple["Op | str", str]
 
 Law = Callable[[StepGraph], Iterator[Broken]]
 
-_STATE_ROLES = ("weight", "optimizer state", "other state")
+_RESIDENT_ROLES = ("weight", "optimizer state", "other state", "constant")
+"""What a capture may be; a constant is a tensor that the traced function holds on to."""
+
 _HANDLES = ("resource", "variant")
 
 
@@ -151,7 +153,7 @@ def _variables_owned(graph: StepGraph) -> Iterator[Broken]:
     names = {variable.name for variable in graph.variables}
     for variable in graph.variables:
         who = f"variable {variable.name!r}"
-        if variable.role not in _STATE_ROLES:
+        if variable.role not in _RESIDENT_ROLES:
             yield who, f"its role is {variable.role!r}"
         if variable.slot_of and variable.slot_of not in names:
             yield who, f"it is a slot of {variable.slot_of!r}, which is no variable of the step"
@@ -165,6 +167,6 @@ LAWS: tuple[tuple[str, Law], ...] = (
     ("phases, roles and devices are known", _labels_known),
     ("sizes follow from dtype and shape", _sizes_agree),
     ("_arg names a variable or an argument", _args_refer),
-    ("variables have a state's role and a real owner", _variables_owned),
+    ("variables are resident and have a real owner", _variables_owned),
 )
 """In this order: a law may rely on those above it (indices are in range before edges are followed)."""
