@@ -15,7 +15,7 @@ def a(kind: type, value: Any, what: str) -> Any:
     """
     if type(value) is not kind:
         raise ValueError(f"{what} is a {type(value).__name__}, not a {kind.__name__}")
-    if kind is str:
+    if isinstance(value, str):
         value.encode()
     return value
 
