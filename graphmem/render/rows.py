@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from graphmem.render.patterns import pattern, skeleton
 from graphmem.report.report import FrontierBuffer, ScopeRow
-
-_DIGITS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,8 @@ class _Node:
 def fold_scopes(rows: Sequence[ScopeRow], limit: int) -> list[TreeRow]:
     """The largest `limit` scopes as a tree; what a shown scope hides is one "… n others" row beneath it.
 
-    >>> rows = [ScopeRow("", 0, 9, 0, 3), ScopeRow("a", 1, 6, 6, 1), ScopeRow("b", 1, 2, 2, 1), ScopeRow("c", 1, 1, 1, 1)]
+    >>> rows = [ScopeRow("", 0, 9, 0, 3), ScopeRow("a", 1, 6, 6, 1), ScopeRow("b", 1, 2, 2, 1)]
+    >>> rows.append(ScopeRow("c", 1, 1, 1, 1))
     >>> [(row.label, row.bytes) for row in fold_scopes(rows, 1)]
     [('whole step', 9), ('a', 6), ('… 2 others', 3)]
     """
@@ -128,7 +127,7 @@ class FrontierRow:
         first: one of them.
         count: how many they are.
         bytes: all of them together; `None` if their size is unknown.
-        scope, last_reader_scope: the layers, with `*` where their numbers differ: `decoder_layer_*/attention`.
+        scope, last_reader_scope: the layers in one text, their numbers in braces: `decoder_layer_{0–11}/attention`.
     """
 
     first: FrontierBuffer
@@ -142,21 +141,15 @@ def group_frontier(frontier: Sequence[FrontierBuffer]) -> list[FrontierRow]:
     """The frontier with repeated blocks as one row each, the row with most bytes first, unknown sizes last."""
     groups: dict[tuple[object, ...], list[FrontierBuffer]] = {}
     for item in frontier:
-        scopes = _DIGITS.sub("*", item.scope), _DIGITS.sub("*", item.last_reader_scope)
+        scopes = skeleton(item.scope), skeleton(item.last_reader_scope), item.scope == item.last_reader_scope
         same = item.bytes, item.shape, item.dtype, item.role, item.made_by, item.last_reader_type
         groups.setdefault((*scopes, *same, item.source.partition(":")[0]), []).append(item)
     rows = []
     for items in groups.values():
         size = None if items[0].bytes is None else items[0].bytes * len(items)
-        scope, reader = _pattern([item.scope for item in items]), _pattern([item.last_reader_scope for item in items])
+        scope, reader = pattern(item.scope for item in items), pattern(item.last_reader_scope for item in items)
         rows.append(FrontierRow(items[0], len(items), size, scope, reader))
     return sorted(rows, key=lambda row: -1 if row.bytes is None else row.bytes, reverse=True)
-
-
-def _pattern(names: Sequence[str]) -> str:
-    """One name for names that differ in numbers only: a `*` for each number that is not the same in all."""
-    parts = zip(*(_DIGITS.split(name) for name in names), strict=True)
-    return "".join(part[0] if len(set(part)) == 1 else "*" for part in parts)
 
 
 def largest(sizes: dict[str, int], limit: int) -> tuple[list[tuple[str, int]], int, int]:

@@ -1,0 +1,116 @@
+"""Defaults from `[tool.graphmem]` in the nearest pyproject.toml, and options that all verbs share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from graphmem.errors import TargetError
+from graphmem.settings import ALLOCATORS, DEVICES, ORDERS, RUNTIMES, STEPS
+
+#: Keys of `[tool.graphmem]`: the type of each, and its choices if it has any.
+CONFIG_KEYS: dict[str, tuple[type, tuple[str, ...]]] = {
+    "step": (str, STEPS),
+    "batch": (int, ()),
+    "loss": (str, ()),
+    "optimizer": (str, ()),
+    "device": (str, DEVICES),
+    "runtime": (str, RUNTIMES),
+    "order": (str, ORDERS),
+    "orders": (int, ()),
+    "threads": (int, ()),
+    "rewrite": (bool, ()),
+    "allocator": (str, ALLOCATORS),
+    "top": (int, ()),
+    "width": (int, ()),
+}
+_TYPE_NAMES = {str: "a text", int: "a whole number of 1 or more", bool: "true or false"}
+
+
+def configured(start: Path | None = None) -> dict[str, Any]:
+    """The defaults that the nearest pyproject.toml at or above a folder (default: the current one) gives.
+
+    Raises:
+        TargetError: the file is no TOML, or a key or value of `[tool.graphmem]` is wrong.
+    """
+    folder = (start or Path.cwd()).resolve()
+    for candidate in (folder, *folder.parents):
+        path = candidate / "pyproject.toml"
+        if path.is_file():
+            return _checked(_read(path), path)
+    return {}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise TargetError(f"{path} cannot be read for defaults of graphmem: {error}; correct it.") from error
+    tool = data.get("tool", {})
+    table = tool.get("graphmem", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise TargetError(f"{path}: tool.graphmem must be a table: write [tool.graphmem].")
+    return table
+
+
+def _checked(table: dict[str, Any], path: Path) -> dict[str, Any]:
+    for key, value in table.items():
+        if key not in CONFIG_KEYS:
+            raise TargetError(f"{path}: [tool.graphmem] has no key {key!r}; it may have {', '.join(CONFIG_KEYS)}.")
+        kind, choices = CONFIG_KEYS[key]
+        if not _fits(value, kind) or (choices and value not in choices):
+            wanted = " or ".join(map(repr, choices)) or _TYPE_NAMES[kind]
+            raise TargetError(f"{path}: [tool.graphmem] {key} must be {wanted}, not {value!r}.")
+    return table
+
+
+def _fits(value: object, kind: type) -> bool:
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, kind)
+
+
+def with_defaults(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
+    """The options as given, and those not given as pyproject.toml has them."""
+    defaults = configured()
+    left_out = [name for name in given if ctx.get_parameter_source(name) is ParameterSource.DEFAULT]
+    return given | {name: defaults[name] for name in left_out if name in defaults}
+
+
+def shared_options() -> list[click.Option]:
+    """-q, -v and --debug, which every verb takes; they are set on the context's `Terminal`."""
+
+    def option(flags: list[str], name: str, text: str) -> click.Option:
+        def store(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+            if value:
+                setattr(ctx.obj, name, True)
+
+        return click.Option(flags, is_flag=True, expose_value=False, callback=store, help=text, is_eager=True)
+
+    return [
+        option(["-q", "--quiet"], "quiet", "Print nothing but the answer and errors."),
+        option(["-v", "--verbose"], "verbose", "Print each phase with its time, and what TensorFlow wrote."),
+        option(["--debug"], "debug", "As -v, and the traceback of an error."),
+    ]
+
+
+class Assignment(click.ParamType[tuple[str, int]]):
+    """NAME=VALUE with a whole number, as (name, value)."""
+
+    name = "NAME=VALUE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """Read one assignment; click's usage error if it is none."""
+        name, equals, number = str(value).partition("=")
+        if not name or not equals or not number.strip().isdecimal():
+            self.fail(f"{value!r} is not NAME=VALUE with a whole number, such as sequence=128.", param, ctx)
+        return name.strip(), int(number)

@@ -1,0 +1,130 @@
+"""`graphmem peak`: how much, when, and what holds it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Any
+
+import click
+
+from graphmem.cli.options import Assignment, with_defaults
+from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.settings import DEVICES, ORDERS, STEPS, Settings
+
+HELP = """Peak memory of one step of TARGET: how much, when, and what holds it.
+
+\b
+TARGET is one of
+  train.py                   a script (stopped at fit(); nothing trains) or a file with one model
+  model.py:net               a model, function or factory in a file
+  "model.py:build(depth=50)" a factory with literal arguments
+  package.module:name        the same in an importable module
+  app:ResNet50               a model of keras.applications
+  net.keras, net.h5, folder/ a saved model
+  step.graphmem              a trace that was saved with -o
+
+\b
+Examples:
+  graphmem peak train.py
+  graphmem peak train.py -o peak.svg -o peak.json -- --epochs 3
+  graphmem peak app:ResNet50 --batch 32 --optimizer sgd
+  graphmem peak model.py:step --input x:float32:8x224x224x3 --input y:int32:8
+  graphmem peak net.keras --step predict --batch 1 --json
+"""
+
+
+class _Peak(click.Command):
+    """Takes what follows `--` as the script's arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["script_args"] = ()
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta["script_args"] = args[:at], tuple(args[at + 1 :])
+        rest = super().parse_args(ctx, args)
+        if ctx.args:
+            ctx.fail(f"unexpected {ctx.args[0]!r}: there is one TARGET, and the arguments of a script come after --.")
+        return rest
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- SCRIPT ARGS]"]
+
+
+_WHOLE = click.IntRange(min=1)
+
+
+@click.command(
+    cls=_Peak,
+    help=HELP,
+    context_settings={"allow_extra_args": True},
+    short_help="How much memory a step needs at its peak, when, and what holds it.",
+)
+@click.argument("target")
+@click.option("--step", type=click.Choice(STEPS), help="Which step; default: the target's own, else train.")
+@click.option("--batch", type=_WHOLE, metavar="N", help="Samples per step.")
+@click.option("--input", "inputs", multiple=True, metavar="NAME:DTYPE:SHAPE", help="An input: x:float32:8x224x224x3.")
+@click.option("--set", "dims", multiple=True, type=Assignment(), help="An open dimension or trip count: sequence=128.")
+@click.option("--loss", metavar="NAME", help="Keras loss for a model that is not compiled.")
+@click.option("--optimizer", metavar="NAME", help="Keras optimizer for a model that is not compiled.")
+@click.option("--device", type=click.Choice(DEVICES), default="cpu", show_default=True, help="Device to model.")
+@click.option("--runtime", default="graph", show_default=True, metavar="NAME", help="Runtime to model.")
+@click.option("--order", type=click.Choice(ORDERS), default="default", show_default=True, help="Order of the ops.")
+@click.option("--orders", type=_WHOLE, metavar="N", help="How many legal orders the range is taken over.")
+@click.option("--threads", type=_WHOLE, metavar="N", help="Intra-op threads; default: this machine's cores.")
+@click.option("--rewrite/--no-rewrite", default=True, show_default=True, help="Apply TensorFlow's graph rewrites.")
+@click.option("--allocator", default="exact", show_default=True, metavar="NAME", help="Allocator to model.")
+@click.option("--top", type=_WHOLE, default=10, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
+@click.option("--width", type=click.IntRange(min=60), metavar="N", help="Columns; default: the terminal's, else 80.")
+@click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
+              help="Also write FILE (.svg .png .pdf .dot .json .txt .html .graphmem); repeatable.")  # fmt: skip
+@click.option("-f", "--force", is_flag=True, help="Replace existing files.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.pass_context
+def peak(ctx: click.Context, **given: Any) -> None:
+    """Analyse, write the files, print the answer."""
+    from graphmem.render.output import check_outputs, write_reports
+    from graphmem.target.step import Options
+
+    terminal: Terminal = ctx.obj
+    values = with_defaults(ctx, given)
+    check_outputs(values["outputs"], values["force"])
+    settings = Settings(**{name: values[name] for name in Settings.__dataclass_fields__})
+    options = Options(
+        kind=values["step"],
+        batch=values["batch"],
+        inputs=values["inputs"],
+        dims=dict(values["dims"]),
+        loss=values["loss"],
+        optimizer=values["optimizer"],
+        script_args=ctx.meta["script_args"],
+    )
+    report = _analyse(terminal, values["target"], options, settings)
+    write_reports(report, values["outputs"], force=values["force"], top=values["top"])
+    for path in values["outputs"]:
+        terminal.say(f"Wrote {path}")
+    if values["as_json"]:
+        from graphmem.render.as_json import as_json
+
+        answer(as_json(report) + "\n")
+    else:
+        from graphmem.render.text import as_text
+
+        width = values["width"] or max(_columns(), 60)
+        answer(as_text(report, width=width, top=values["top"], color=wants_color(sys.stdout)))
+
+
+def _analyse(terminal: Terminal, target: str, options: Any, settings: Settings) -> Any:
+    """The report, with TensorFlow kept silent, off the GPU, and without oneDNN unless the user wants it."""
+    from graphmem.api import analyze_target
+
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    with terminal.analysing():
+        return analyze_target(target, options, settings, terminal.progress)
+
+
+def _columns() -> int:
+    """The terminal's width, 80 if the answer does not go to one."""
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80

@@ -1,0 +1,115 @@
+"""The report as HTML: in a notebook (`Report._repr_html_`), and as a page of its own (`-o peak.html`)."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from graphmem.errors import TargetError
+from graphmem.render.colours import role_style
+from graphmem.render.rows import group_frontier, plural
+from graphmem.render.words import common_prefix, headline, modelled, remarks, where_is_the_peak
+from graphmem.report.report import Report
+from graphmem.units import format_bytes
+
+_ROWS = 12
+_NUMBER = ' style="text-align:right"'
+
+
+def as_html(report: Report) -> str:
+    """A fragment: headline, layers, the step peak by role, what is alive at the peak, its picture if it can be drawn.
+
+    Every name of the user's is escaped.
+    """
+    parts = [
+        f"<p><b>{html.escape(' '.join(headline(report, 1000)))}</b><br>{html.escape(modelled(report))}</p>",
+        _layers(report),
+        f"<p>{html.escape(where_is_the_peak(report))}</p>" if report.frontier else "",
+        _roles(report),
+        _picture(report),
+        _frontier(report),
+        _remarks(report),
+    ]
+    return f'<div class="graphmem">{"".join(parts)}</div>'
+
+
+def as_page(report: Report) -> str:
+    """A standalone HTML document around `as_html`."""
+    title = html.escape(" ".join(headline(report, 1000)))
+    style = "body{font:14px sans-serif;margin:2em}td,th{padding:2px 10px}svg{max-width:100%;height:auto}"
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{style}</style>'
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>\n{as_html(report)}\n</body></html>\n'
+
+
+def _layers(report: Report) -> str:
+    sizes = [
+        ("weights", report.weight_bytes),
+        ("optimizer state", report.optimizer_bytes),
+        ("other state", report.other_state_bytes),
+        ("constants", report.constant_bytes),
+        ("inputs", report.argument_bytes),
+        ("step peak", report.step_peak_bytes),
+        ("<b>needed</b>", report.needed_bytes),
+    ]
+    return _table([], [[name, format_bytes(size)] for name, size in sizes], numbers={1})
+
+
+def _roles(report: Report) -> str:
+    rows = [[_swatch(role), format_bytes(size)] for role, size in report.by_role.items()]
+    return _table(["step peak by role", "bytes"], rows, numbers={1}) if rows else ""
+
+
+def _swatch(role: str) -> str:
+    box = f"display:inline-block;width:.8em;height:.8em;background:{role_style(role).fill}"
+    return f'<span style="{box}"></span> {html.escape(role)}'
+
+
+def _frontier(report: Report) -> str:
+    groups = group_frontier(report.frontier)
+    prefix = common_prefix(report)
+    rows = []
+    for group in groups[:_ROWS]:
+        item = group.first
+        shape = "" if item.shape is None else "×".join("?" if dim is None else str(dim) for dim in item.shape)
+        reader = f"{item.last_reader_type} {group.last_reader_scope.removeprefix(prefix)}".strip()
+        size = "unknown" if group.bytes is None else format_bytes(group.bytes)
+        count = f"{group.count} ×" if group.count > 1 else ""
+        names = [f"{shape} {item.dtype}".strip(), group.scope.removeprefix(prefix), item.made_by, reader]
+        rows.append([size, count, _swatch(item.role), *map(html.escape, names)])
+    rest = groups[_ROWS:]
+    if rest:
+        total, others = sum(group.bytes or 0 for group in rest), sum(group.count for group in rest)
+        rows.append([format_bytes(total), "", f"… {plural(others, 'other')}", "", "", "", ""])
+    titles = ["bytes", "", "alive at the peak", "shape", "made in", "by", "kept for"]
+    return _table(titles, rows, numbers={0, 1}) if rows else ""
+
+
+def _remarks(report: Report) -> str:
+    rows = [[f"<b>{title}</b>", html.escape(text)] for title, text in remarks(report)]
+    return _table([], rows, numbers=set())
+
+
+def _table(titles: list[str], rows: list[list[str]], numbers: set[int]) -> str:
+    """Cells are HTML already."""
+
+    def line(tag: str, cells: list[str]) -> str:
+        sides = (_NUMBER if index in numbers else ' style="text-align:left"' for index in range(len(cells)))
+        return f"<tr>{''.join(f'<{tag}{side}>{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))}</tr>"
+
+    heading = line("th", titles) if titles else ""
+    return f"<table>{heading}{''.join(line('td', row) for row in rows)}</table>"
+
+
+def _picture(report: Report) -> str:
+    """The frontier as inline SVG; nothing where nothing is alive or no program can draw it."""
+    from graphmem.render.engines import render_dot
+    from graphmem.render.frontier import frontier_dot
+
+    if not report.frontier:
+        return ""
+    try:
+        drawn = render_dot(frontier_dot(report), "svg").decode("utf-8")
+    except TargetError:
+        return ""
+    start = re.search(r"<svg\b", drawn)
+    return f"<div>{drawn[start.start() :]}</div>" if start else ""
