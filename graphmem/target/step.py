@@ -24,6 +24,7 @@ class Step:
         user_files: absolute paths of the user's own files, whose lines the report may name.
         facts: for the report: optimizer, loss, dtype policy…, each a short text.
         kwargs: keyword arguments, as `args`.
+        keeps: objects that the function refers to only weakly, kept alive with the step.
     """
 
     function: Callable[..., Any]
@@ -38,6 +39,7 @@ class Step:
     user_files: set[str] = field(default_factory=set)
     facts: dict[str, str] = field(default_factory=dict)
     kwargs: dict[str, Any] = field(default_factory=dict)
+    keeps: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,153 @@
+"""Code that the user wrote: what it raises becomes one sentence, and what it prints stays off stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import re
+import sys
+import sysconfig
+import traceback
+from collections.abc import Collection, Iterator
+from types import TracebackType
+
+from graphmem.errors import GraphmemError, UserCodeError
+
+#: How TensorFlow names the user's lines in the message of an error raised while it traces.
+_TRACED_LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_LIBRARIES = tuple(
+    folder + os.sep
+    for folder in (_PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")))
+)
+_GENERATED = "__autograph_generated_file"
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+Frame = tuple[str, int, str]
+"""A line of the user's code on the way to an error: file, line number, function."""
+
+
+@contextlib.contextmanager
+def user_errors(files: Collection[str]) -> Iterator[None]:
+    """Turn what the user's code raises into one sentence with the user's own lines.
+
+    Args:
+        files: absolute paths of the user's files. Files beside them that they import count as the user's too.
+
+    Raises:
+        UserCodeError: the code inside raised, called `sys.exit`, or is not valid Python. `KeyboardInterrupt`,
+            graphmem's own errors, and errors that none of the user's lines led to pass through unchanged.
+    """
+    try:
+        yield
+    except GraphmemError:
+        raise
+    except SystemExit as error:
+        raise UserCodeError(_exit_sentence(error, files)) from error
+    except Exception as error:
+        told = describe_error(error, files)
+        if told is None:
+            raise
+        raise UserCodeError(*told) from error
+
+
+def describe_error(error: Exception, files: Collection[str]) -> tuple[str, str] | None:
+    """One sentence and an excerpt about an error of the user's code; `None` if no line of the user's led to it."""
+    if isinstance(error, SyntaxError) and error.filename and is_users(error.filename, files):
+        return _syntax_sentence(error), _syntax_excerpt(error)
+    frames = user_frames(error.__traceback__, files) + _traced_frames(str(error), files)
+    if not frames:
+        return None
+    file, line, _ = frames[-1]
+    where = f"{os.path.basename(file)} line {line}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        sentence = f"{where} needs the package {package!r}, which is not installed here."
+    else:
+        sentence = f"{where} raised {_one_line(error)}"
+    return sentence, _excerpt(frames, error)
+
+
+def user_frames(trace: TracebackType | None, files: Collection[str]) -> list[Frame]:
+    """The user's lines in a traceback, outermost first."""
+    walked = traceback.walk_tb(trace)
+    found = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walked]
+    return [frame for frame in found if is_users(frame[0], files)]
+
+
+def is_users(path: str, files: Collection[str]) -> bool:
+    """Whether a source file is one of the user's files, or lies in the folder of one and in no library."""
+    path = os.path.abspath(path)
+    if path in files:
+        return True
+    if path.startswith(_LIBRARIES) or "-packages" + os.sep in path or os.path.basename(path).startswith(_GENERATED):
+        return False
+    return any(path.startswith(os.path.dirname(file) + os.sep) for file in files)
+
+
+@contextlib.contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """Send what is written to stdout to stderr instead, by Python and by native code, while the block runs."""
+    sys.stdout.flush()
+    with contextlib.ExitStack() as stack:
+        try:
+            saved = os.dup(1)
+        except OSError:
+            saved = None  # no file descriptor 1: nothing to keep clean
+        if saved is not None:
+            stack.callback(os.close, saved)
+            with contextlib.suppress(OSError):
+                os.dup2(2, 1)
+                stack.callback(os.dup2, saved, 1)
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+
+
+def exit_place(error: SystemExit, files: Collection[str]) -> str:
+    """The call that ended the user's code, such as `sys.exit(3) at line 7`."""
+    code = "" if error.code is None else repr(error.code)
+    frames = user_frames(error.__traceback__, files)
+    return f"sys.exit({code})" + (f" at line {frames[-1][1]}" if frames else "")
+
+
+def _exit_sentence(error: SystemExit, files: Collection[str]) -> str:
+    frames = user_frames(error.__traceback__, files)
+    name = os.path.basename(frames[-1][0]) if frames else "the script"
+    return f"{name} called {exit_place(error, files)} before any model was trained or found."
+
+
+def _one_line(error: Exception) -> str:
+    """`ValueError: what was said`, the first line of the message that says something, ended with a full stop."""
+    lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines()]
+    said = [line for line in lines if line and not line.startswith("Exception encountered when calling")]
+    if said and said[0].startswith("in user code:"):
+        said = [said[-1].partition(": ")[2] or said[-1]]
+    text = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
+    return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def _traced_frames(message: str, files: Collection[str]) -> list[Frame]:
+    found = [(match[1], int(match[2]), match[3]) for match in _TRACED_LINE.finditer(message)]
+    return [frame for frame in found if is_users(frame[0], files)]
+
+
+def _excerpt(frames: list[Frame], error: Exception) -> str:
+    lines = []
+    for file, line, function in frames:
+        lines.append(f'  File "{file}", line {line}, in {function}')
+        source = linecache.getline(file, line).strip()
+        if source:
+            lines.append(f"    {source}")
+    return "\n".join([*lines, *traceback.format_exception_only(type(error), error)]).rstrip()
+
+
+def _syntax_sentence(error: SyntaxError) -> str:
+    column = f" column {error.offset}" if error.offset else ""
+    return f"{os.path.basename(error.filename or '')} line {error.lineno}{column} is not valid Python: {error.msg}."
+
+
+def _syntax_excerpt(error: SyntaxError) -> str:
+    return "".join(traceback.format_exception_only(type(error), error)).rstrip()
