@@ -73,13 +73,13 @@ def _tree(rows: Sequence[ScopeRow]) -> _Node | None:
 def _tidy(node: _Node) -> None:
     """Give a node's own bytes a row of their own, and let chains of single children be one row."""
     for index, child in enumerate(node.children):
-        while child.own == 0 and len(child.children) == 1:
+        while len(child.children) == 1 and (child.own, child.tensors) == (0, child.children[0].tensors):
             child = child.children[0]
         node.children[index] = child
         _tidy(child)
     node.children = [child for child in node.children if child.bytes or child.tensors]
-    if node.children and node.own:
-        below = sum(child.tensors for child in node.children)
+    below = sum(child.tensors for child in node.children)
+    if node.children and node.tensors > below:
         node.children.append(_Node("", node.own, node.own, node.tensors - below))
 
 
