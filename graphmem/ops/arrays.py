@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from graphmem.ops.registry import Rule, register
+from graphmem.graph.model import Op, Tensor
+from graphmem.ops.registry import Env, Rule, register
+from graphmem.ops.sizes import times
+
+
+def bins_per_thread(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """`DenseBincount`: the bins once for each thread and once more."""
+    return [times(op.outputs[0].nbytes, env.threads + 1)]
+
+
+register("DenseBincount", Rule(cpu_scratch=bins_per_thread, source="bincount_op.cc"))
 
 register(
     "Shape ShapeN Size Rank BroadcastArgs BroadcastGradientArgs InvertPermutation ConcatOffset UnravelIndex",
     Rule(source="shape_ops.h"),
 )
 register("Const", Rule(source="constant_op.cc: held by the kernel"))
-register("Fill Range LinSpace OneHot Empty Pack Where Bucketize", Rule(source="constant_op.cc, sequence_ops.cc"))
+register(
+    "Fill Range LinSpace OneHot Empty ConcatV2 Concat Where Bucketize", Rule(source="constant_op.cc, sequence_ops.cc")
+)
 register(
     "Gather GatherV2 GatherNd ScatterNd StridedSliceGrad Reverse ReverseV2 ReverseSequence Roll SpaceToDepth"
     " DepthToSpace SpaceToBatch SpaceToBatchND BatchToSpace BatchToSpaceND ExtractImagePatches"
     " ExtractVolumePatches ParallelDynamicStitch DynamicStitch DynamicPartition Unique UniqueV2 UniqueWithCounts"
-    " UniqueWithCountsV2 SearchSorted UpperBound LowerBound DenseBincount Bincount ListDiff HistogramFixedWidth"
-    " TileGrad MirrorPadGrad NthElement",
+    " UniqueWithCountsV2 SearchSorted UpperBound LowerBound Bincount ListDiff HistogramFixedWidth TileGrad"
+    " MirrorPadGrad NthElement",
     Rule(source="gather_op.cc and others: measured"),
 )
 register(

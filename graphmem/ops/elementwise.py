@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from graphmem.graph.model import Op, Tensor
 from graphmem.ops.registry import Rule, register
 from graphmem.ops.views import only_input
 
 FIRST_DYING = ((0, (0,)),)
 EITHER = ((0, (0, 1)),)
+
+
+def scalar_choice(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
+    """`Select` by one truth hands on one of its inputs; which one is not known before it runs: taken as the first."""
+    return 1 if inputs[0].shape == () and inputs[1].shape != () else None
+
 
 register(
     "Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0"
@@ -40,5 +47,6 @@ register("AddN AccumulateNV2", Rule(view_if=only_input, forward=((0, (-1,)),), s
 register("BiasAdd BiasAddV1", Rule(forward=FIRST_DYING, source="bias_op.cc"))
 register("Betainc", Rule(source="betainc_op.cc"))
 register("ClipByValue", Rule(forward=FIRST_DYING, source="cwise_op_clip.cc"))
-register("Select SelectV2", Rule(forward=((0, (1, 2)),), source="cwise_op_select.cc"))
+register("Select", Rule(view_if=scalar_choice, forward=((0, (1, 2)),), source="cwise_op_select.cc"))
+register("SelectV2", Rule(forward=((0, (1, 2)),), source="cwise_op_select.cc"))
 register("ZerosLike OnesLike Snapshot", Rule(forward=FIRST_DYING, source="constant_op.cc, snapshot_op.cc"))

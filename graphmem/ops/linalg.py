@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from graphmem.ops.registry import Rule, register
+from graphmem.graph.model import Op, Tensor
+from graphmem.ops.registry import Env, Rule, register
+from graphmem.ops.sizes import copy_of
 
-register("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3", Rule(source="matmul_op_impl.h: measured"))
+IN_PLACE = tuple((slot, (0,)) for slot in range(3))
+"""Any one output may take over the matrix."""
+
+
+def half_product(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """Products of 16-bit floats are done in float32: copies of both operands and of the product."""
+    if inputs[0].dtype not in ("float16", "bfloat16"):
+        return []
+    return [copy_of(tensor, "float32") for tensor in (*inputs[:2], op.outputs[0])]
+
+
+register("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3", Rule(cpu_scratch=half_product, source="matmul_op_impl.h"))
 register("_FusedMatMul", Rule(source="matmul_op_fused.cc: measured"))
 register("SparseMatMul SparseTensorDenseMatMul", Rule(source="sparse_tensor_dense_matmul_op.cc"))
 register(
@@ -16,10 +29,11 @@ register(
     Rule(forward=((0, (0,)),), source="matrix_set_diag_op.cc, matrix_band_part_op.cc"),
 )
 register("Diag DiagPart Cross Trace", Rule(source="diag_op.cc, cross_op.cc"))
+register("SelfAdjointEigV2 Svd Qr Lu", Rule(forward=IN_PLACE, source="linalg_ops_common.cc"))
+register("MatrixInverse MatrixSquareRoot MatrixExponential", Rule(forward=((0, (0,)),), source="linalg_ops_common.cc"))
 register(
-    "Cholesky CholeskyGrad LogMatrixDeterminant MatrixDeterminant MatrixInverse MatrixSolve MatrixSolveLs"
-    " MatrixTriangularSolve MatrixSquareRoot MatrixExponential Qr SelfAdjointEig SelfAdjointEigV2 Eig Svd Lu"
-    " TridiagonalSolve TridiagonalMatMul BandedTriangularSolve",
+    "Cholesky CholeskyGrad LogMatrixDeterminant MatrixDeterminant MatrixSolve MatrixSolveLs MatrixTriangularSolve"
+    " SelfAdjointEig Eig TridiagonalSolve TridiagonalMatMul BandedTriangularSolve",
     Rule(source="linalg_ops_common.cc"),
 )
 register("FFT FFT2D FFT3D IFFT IFFT2D IFFT3D RFFT RFFT2D RFFT3D IRFFT IRFFT2D IRFFT3D", Rule(source="fft_ops.cc"))

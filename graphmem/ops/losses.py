@@ -13,6 +13,11 @@ def per_example(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None
     return [None] if not shape else [times(shape[0], itemsize(inputs[0].dtype))]
 
 
+def batch_norm_grad(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """`FusedBatchNormGrad`: one number for each channel in training, two in inference."""
+    return [inputs[2].nbytes] * (1 if op.attrs.get("is_training", True) else 2)
+
+
 register(
     "SparseSoftmaxCrossEntropyWithLogits",
     Rule(forward=((1, (0,)),), cpu_scratch=per_example, gpu_scratch=per_example, source="sparse_xent_op.cc"),
@@ -24,9 +29,12 @@ register(
 register("BiasAddGrad", Rule(source="bias_op.cc: measured"))
 register(
     "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx",
-    Rule(forward=((1, (3,)), (2, (4,))), source="fused_batch_norm_op.cc"),
+    Rule(forward=((1, (3,)), (2, (4,))), output_bytes=((5, 4),), source="fused_batch_norm_op.cc"),
 )
-register("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", Rule(source="fused_batch_norm_op.cc"))
+register(
+    "FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3",
+    Rule(cpu_scratch=batch_norm_grad, output_bytes=((3, 0), (4, 0)), source="fused_batch_norm_op.cc"),
+)
 register("L2Loss", Rule(source="l2loss_op.cc"))
 register("InTopK InTopKV2 TopK TopKV2 ApproxTopK", Rule(source="topk_op.cc: measured"))
 register("CTCLoss CTCLossV2 CTCGreedyDecoder CTCBeamSearchDecoder", Rule(source="ctc_loss_op.cc"))

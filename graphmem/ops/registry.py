@@ -10,10 +10,11 @@ Three states, never mixed:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from graphmem.errors import InternalError
 from graphmem.graph.model import Op, Tensor
+from graphmem.ops.machine import l3_cache_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,12 @@ class Env:
     Attributes:
         threads: intra-op threads of the CPU device.
         device: "cpu" or "gpu": the kernel that runs.
+        l3_bytes: the CPU's L3 cache as Eigen sees it: 3D convolution gradients size their scratch by it.
     """
 
     threads: int = 1
     device: str = "cpu"
+    l3_bytes: int = field(default_factory=l3_cache_bytes)
 
 
 Scratch = Callable[[Op, tuple[Tensor, ...], Env], "list[int | None]"]
@@ -46,6 +49,9 @@ class Rule:
         forward: output slot -> input positions whose buffer the output may take over when the op is its last holder,
             in the order tried; (-1,) means all inputs in order. Same dtype and element count are required as well.
         cpu_scratch, gpu_scratch: temporaries of the kernel; `None`: none.
+        scratch_over: index in the CPU's scratch -> input position whose buffer that temporary takes over when the op is
+            its last holder.
+        output_bytes: output slot -> bytes on the CPU, where the kernel decides and shape inference does not know.
         inline: on the CPU, never expensive: runs inline as soon as it is ready.
         variable: "read", "assign" (adopts the value's buffer), "update" (in place; copies if another read is held),
             "sparse" (in place through the handle; switches the variable to copy-on-read) or "".
@@ -60,6 +66,8 @@ class Rule:
     forward: tuple[tuple[int, tuple[int, ...]], ...] = ()
     cpu_scratch: Scratch | None = None
     gpu_scratch: Scratch | None = None
+    scratch_over: tuple[tuple[int, int], ...] = ()
+    output_bytes: tuple[tuple[int, int], ...] = ()
     inline: bool = False
     variable: str = ""
     handle: int = 0

@@ -146,7 +146,7 @@ def only_input(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
 
 
 FIRST = ((0, 0),)
-EACH = ((-1, -1),)
+EACH = tuple((slot, slot) for slot in range(1024))
 
 register(
     "Identity Reshape Squeeze ExpandDims StopGradient PreventGradient Bitcast EnsureShape PlaceholderWithDefault"
@@ -163,5 +163,5 @@ register("Unpack", Rule(view_if=unpack_view, source="unpack_op.cc"))
 register("Transpose ConjugateTranspose", Rule(view_if=transpose_view, source="transpose_op.cc"))
 register("BroadcastTo Tile", Rule(view_if=same_shape, source="broadcast_to_op.cc, tile_ops.cc"))
 register("Cast", Rule(view_if=cast_view, source="cast_op.cc"))
-register("ConcatV2 Concat", Rule(source="concat_op.cc"))
+register("Pack", Rule(view_if=only_input, source="pack_op.cc"))
 register("Pad PadV2 MirrorPad", Rule(view_if=same_shape, source="pad_op.cc"))
