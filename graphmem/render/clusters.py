@@ -1,0 +1,93 @@
+"""Which boxes of a picture belong together: the scope tree, cut where it gives a handful of clusters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graphmem.render.fold import Group
+
+FEW, MANY = 4, 10
+"""The cut goes deeper until there are this few clusters, and never to more than this many."""
+
+_WORD_STARTS = re.compile(r"(?<=.)(?=/|_[^\W\d_])")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Groups under one scope, in order of birth.
+
+    Attributes:
+        scope: what all of them start with; "" for those at the top, or if they share nothing.
+        groups: at least one.
+    """
+
+    scope: str
+    groups: tuple[Group, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Sum of the known sizes (bytes)."""
+        return sum(group.bytes for group in self.groups)
+
+    def short_name(self, group: Group) -> str:
+        """The group's scope without what the cluster's title says already."""
+        rest = group.scope[len(self.scope) :].lstrip("/_") if len(self.groups) > 1 else group.scope
+        return rest or words(group.scope)[-1].lstrip("/_")
+
+
+def words(scope: str) -> list[str]:
+    """The words of a scope, separators kept: where its tree branches. Numbers stay with the word before them.
+
+    >>> words("encoder/block_{0–3}/attn_out")
+    ['encoder', '/block_{0–3}', '/attn', '_out']
+    """
+    return _WORD_STARTS.split(scope)
+
+
+def cluster(groups: Sequence[Group], depth: int | None = None) -> list[Cluster]:
+    """Cut the groups' scope tree: at `depth` path components, else where it gives `FEW` to `MANY` clusters.
+
+    The cut starts at the top and splits the cluster with most bytes until there are enough. In order of birth.
+    """
+    if depth is not None:
+        parts = list(_by_start(groups, depth).values())
+    else:
+        parts = [list(groups)] if groups else []
+        while len(parts) < FEW:
+            splits = [(index, _children(part)) for index, part in enumerate(parts)]
+            splits = [split for split in splits if 1 < len(split[1]) <= MANY + 1 - len(parts)]
+            if not splits:
+                break
+            index, children = max(splits, key=lambda split: (sum(group.bytes for group in parts[split[0]]), -split[0]))
+            parts[index : index + 1] = children
+    clusters = [Cluster("".join(_shared(part)), tuple(sorted(part, key=lambda group: group.born))) for part in parts]
+    return sorted(clusters, key=lambda item: min(group.born for group in item.groups))
+
+
+def _by_start(groups: Sequence[Group], depth: int) -> dict[str, list[Group]]:
+    table: dict[str, list[Group]] = {}
+    for group in groups:
+        table.setdefault("/".join(group.scope.split("/")[:depth]), []).append(group)
+    return table
+
+
+def _shared(groups: Sequence[Group]) -> list[str]:
+    """The words that all the groups start with."""
+    paths = [words(group.scope) for group in groups]
+    shared: list[str] = []
+    for column in zip(*paths, strict=False):
+        if len(set(column)) > 1:
+            break
+        shared.append(column[0])
+    return shared
+
+
+def _children(groups: Sequence[Group]) -> list[list[Group]]:
+    """The groups by the first word in which they differ."""
+    at = len(_shared(groups))
+    table: dict[str, list[Group]] = {}
+    for group in groups:
+        table.setdefault("".join(words(group.scope)[at : at + 1]), []).append(group)
+    return list(table.values())

@@ -1,0 +1,145 @@
+"""Fold the buffers alive at the peak into the few groups that a picture can show.
+
+Pure functions from buffers to groups. Bytes and counts never get lost: `check_totals` says so, and every fold
+returns all the buffers that it was given, either in a group or in the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from graphmem.errors import InternalError
+from graphmem.render.patterns import head, numbers_of, pattern, skeleton
+from graphmem.report.report import FrontierBuffer
+
+ENOUGH = 0.85
+"""The share of the known bytes that the shown groups should hold before a coarser folding is tried."""
+
+SMALL = 0.01
+"""Groups below this share of the known bytes are not worth a box of their own."""
+
+Key = Callable[[FrontierBuffer], Hashable]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Buffers that one box stands for, in order of birth.
+
+    Attributes:
+        buffers: at least one.
+        scope: the pattern of their scopes, such as `conv2_block{1–3}_1_conv`; "" at the top.
+    """
+
+    buffers: tuple[FrontierBuffer, ...]
+    scope: str
+
+    @property
+    def bytes(self) -> int:
+        """Sum of the known sizes (bytes)."""
+        return sum(buffer.bytes or 0 for buffer in self.buffers)
+
+    @property
+    def unknown(self) -> int:
+        """How many of the buffers have no known size."""
+        return sum(buffer.bytes is None for buffer in self.buffers)
+
+    @property
+    def born(self) -> int:
+        """Schedule position at which the first of them was made."""
+        return min(buffer.born for buffer in self.buffers)
+
+
+def fold(buffers: Sequence[FrontierBuffer], key: Key) -> list[Group]:
+    """Group buffers of equal key, in order of birth; far-apart runs of numbered layers stay apart."""
+    table: dict[Hashable, list[FrontierBuffer]] = {}
+    for buffer in sorted(buffers, key=lambda item: (item.born, item.tensor)):
+        table.setdefault(key(buffer), []).append(buffer)
+    runs = [run for members in table.values() for run in _runs(members)]
+    groups = [Group(tuple(run), pattern(buffer.scope for buffer in run)) for run in runs]
+    return sorted(groups, key=lambda group: (group.born, group.buffers[0].tensor))
+
+
+def _runs(members: list[FrontierBuffer]) -> list[list[FrontierBuffer]]:
+    """Cut a series such as conv2d, conv2d_1, conv2d_16, conv2d_17 where its numbers jump: encoder and decoder."""
+    if len(members) < 3 or len({skeleton(member.scope) for member in members}) > 1:
+        return [members]
+    numbers = numbers_of([member.scope for member in members])
+    if numbers is None:
+        return [members]
+    order = sorted(range(len(members)), key=lambda index: numbers[index])
+    gaps = [numbers[b] - numbers[a] for a, b in pairwise(order)]
+    usual = median([gap for gap in gaps if gap > 0])
+    runs = [[order[0]]]
+    for index, gap in zip(order[1:], gaps, strict=True):
+        if gap > 3 * usual:
+            runs.append([])
+        runs[-1].append(index)
+    return [[members[index] for index in sorted(run)] for run in runs]
+
+
+def levels(peak_op: str) -> tuple[Key, ...]:
+    """What buffers of one box have in common, fine to coarse; what the op at the peak makes or reads stays apart."""
+
+    def touched(buffer: FrontierBuffer) -> tuple[bool, bool]:
+        return buffer.op == peak_op, buffer.last_reader == peak_op
+
+    def kind(buffer: FrontierBuffer) -> tuple[Hashable, ...]:
+        return buffer.role, buffer.dtype, buffer.bytes is None, *touched(buffer)
+
+    def repeated(buffer: FrontierBuffer) -> Hashable:
+        return *kind(buffer), buffer.shape, buffer.bytes, buffer.made_by, skeleton(buffer.scope)
+
+    def resized(buffer: FrontierBuffer) -> Hashable:
+        return *kind(buffer), buffer.made_by, head(buffer.scope), skeleton(buffer.scope)
+
+    def block(buffer: FrontierBuffer) -> Hashable:
+        return *kind(buffer), head(buffer.scope)
+
+    return repeated, resized, block
+
+
+def fold_to(buffers: Sequence[FrontierBuffer], top: int, peak_op: str = "") -> tuple[list[Group], list[FrontierBuffer]]:
+    """At most `top` groups, in order of birth, and the rest: small or too many to show.
+
+    The finest folding whose `top` largest groups hold `ENOUGH` of the bytes; the one that holds most if none does.
+    """
+    best: tuple[int, list[Group]] | None = None
+    total = sum(buffer.bytes or 0 for buffer in buffers)
+    for key in levels(peak_op):
+        shown = _largest(fold(buffers, key), top, total)
+        held = sum(group.bytes for group in shown)
+        if best is None or held > best[0]:
+            best = (held, shown)
+        if held >= ENOUGH * total:
+            break
+    kept = best[1] if best else []
+    taken = {id(buffer) for group in kept for buffer in group.buffers}
+    rest = [buffer for buffer in buffers if id(buffer) not in taken]
+    check_totals(kept, rest, buffers)
+    return kept, rest
+
+
+def _largest(groups: list[Group], top: int, total: int) -> list[Group]:
+    """The `top` largest groups that are not small; up to a quarter of the places are for those of unknown size."""
+    known = sorted((group for group in groups if not group.unknown), key=lambda group: (-group.bytes, group.born))
+    unknown = [group for group in groups if group.unknown]
+    places = min(len(unknown), max(1, top // 4))
+    large = [group for group in known if group.bytes >= SMALL * total and group.bytes > 0]
+    if len(large) == len(known) - 1:  # one small group takes no more room than a box for the rest
+        large = known
+    shown = {id(group) for group in large[: top - places]} | {id(group) for group in unknown[:places]}
+    return [group for group in groups if id(group) in shown]
+
+
+def check_totals(groups: Sequence[Group], rest: Sequence[FrontierBuffer], buffers: Sequence[FrontierBuffer]) -> None:
+    """Check that groups and rest hold each buffer once, so that a picture adds up to the peak.
+
+    Raises:
+        InternalError: a buffer was lost or doubled.
+    """
+    held = [id(buffer) for group in groups for buffer in group.buffers] + [id(buffer) for buffer in rest]
+    if sorted(held) != sorted(id(buffer) for buffer in buffers):
+        raise InternalError(f"folding the frontier changed it: {len(buffers)} buffers in, {len(held)} out")

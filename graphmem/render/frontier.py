@@ -1,0 +1,154 @@
+"""The frontier as a picture: the cut of the step at its peak, as DOT text.
+
+The op at the peak is the black bar on top. Below it a row for each group of tensors alive at that moment: what made them,
+their box, what reads them last; rows of one scope share a frame. One column of a paper wide (84 mm), text of 7 points.
+`graphmem.render.engines` draws it.
+
+Each row is a rank of the layout, so that the order of the rows is ours and lines never cross.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from graphmem.errors import TargetError
+from graphmem.render.boxes import (
+    NODESEP,
+    PAD,
+    Columns,
+    heading,
+    op_label,
+    others_box,
+    peak_bar,
+    peak_tag,
+    quote,
+    tensor_box,
+)
+from graphmem.render.clusters import Cluster, cluster
+from graphmem.render.colours import FAINT, INK
+from graphmem.render.fold import Group, fold_to
+from graphmem.render.legend import alive_table, held_table
+from graphmem.render.patterns import pattern
+from graphmem.report.report import Report
+
+TOP = 12
+"""Boxes shown unless asked otherwise."""
+
+MOST = 18
+"""Boxes that a picture may show: with an op on each side it stays below 60 nodes."""
+
+NARROW, WIDE = 84.0, 300.0
+"""Least and greatest width in millimetres."""
+
+
+def frontier_dot(report: Report, *, top: int = TOP, depth: int | None = None, width_mm: float = NARROW) -> str:
+    """The tensors alive at the peak as DOT text.
+
+    Args:
+        report: may be loaded from JSON; only its plain data is read.
+        top: how many boxes at most; what they leave is one box "and … others", so that the bytes add up to the step peak.
+        depth: components of the scopes that make a frame; `None`: where it gives a handful of frames.
+        width_mm: width of the picture in millimetres.
+
+    Raises:
+        TargetError: an option out of its range.
+    """
+    if not 1 <= top <= MOST:
+        raise TargetError(f"a frontier picture shows 1 to {MOST} boxes, not {top}.")
+    if depth is not None and depth < 0:
+        raise TargetError(f"the depth of the scopes cannot be {depth}; it is 0 or more.")
+    if not NARROW <= width_mm <= WIDE:
+        raise TargetError(f"a frontier picture is {NARROW:g} to {WIDE:g} mm wide, not {width_mm:g}.")
+    return "\n".join(_Picture(report, top, depth, Columns.of_width(width_mm)).lines()) + "\n"
+
+
+class _Picture:
+    """One picture, written from top to bottom; `column` holds the nodes that stand below each other."""
+
+    def __init__(self, report: Report, top: int, depth: int | None, columns: Columns) -> None:
+        self.report, self.columns = report, columns
+        groups, self.rest = fold_to(report.frontier, top, report.peak.op)
+        self.clusters = cluster(groups, depth)
+        self.groups = [group for part in self.clusters for group in part.groups]
+        self.largest = max([group.bytes for group in self.groups] + [sum(item.bytes or 0 for item in self.rest), 1])
+        self.column: list[str] = []
+
+    def lines(self) -> Iterator[str]:
+        """The DOT text, line by line."""
+        yield "digraph frontier {"
+        yield f"  graph [rankdir=TB, newrank=true, ranksep=0.04, nodesep={NODESEP / 72:.3f}, pad={PAD / 72:.3f}, margin=0];"
+        yield f'  graph [fontname="Helvetica", fontsize=7, fontcolor="{INK}"];'
+        yield f'  node [shape=plain, fontname="Helvetica", fontsize=7, fontcolor="{INK}"];'
+        yield f'  edge [color="{FAINT}", penwidth=0.6, arrowsize=0.4];'
+        yield from self._row(("peak", peak_bar(self.report, self.columns), ""))
+        if self.groups:
+            yield from self._headings()
+        for number, part in enumerate(self.clusters):
+            yield from self._cluster(number, part)
+        if self.rest:
+            yield from self._row(("others", others_box(self.rest, self.columns, self.largest), ""))
+        alive, held = alive_table(self.report, self.columns), held_table(self.report, self.columns)
+        yield from self._row(("alive", alive, ""), ("held", held, ""), edge="style=invis")
+        yield f"  {' -> '.join(self.column)} [style=invis, weight=100];"
+        yield "}"
+
+    def _row(self, *nodes: tuple[str, str, str], edge: str = "") -> Iterator[str]:
+        """Nodes side by side: (name, label, other attributes); the middle one continues the column."""
+        for name, label, more in nodes:
+            yield f"  {name} [label=<{label}>{more}];"
+        names = [name for name, _, _ in nodes]
+        self.column.append(names[len(names) // 2] if len(names) != 2 else names[0])
+        if len(names) > 1:
+            yield f"  {{ rank=same; {' -> '.join(names)}{f' [{edge}]' if edge else ''}; }}"
+
+    def _headings(self) -> Iterator[str]:
+        made, alive, read = heading(self.columns)
+        yield from self._row(("made", made, ""), ("tensors", alive, ""), ("read", read, ""), edge="style=invis")
+
+    def _cluster(self, number: int, part: Cluster) -> Iterator[str]:
+        framed = len(part.groups) > 1 and part.scope != ""
+        if framed:
+            title = self.columns.title(part.scope, part.bytes)
+            yield f"  subgraph cluster{number} {{"
+            yield f"  graph [label=<{title}>, labelloc=t, labeljust=l, margin=3];"
+            yield '  graph [style="filled,rounded", color="#ececec", fillcolor="#f3f3f3"];'
+        for group in part.groups:
+            yield from self._group(group, part)
+        if framed:
+            yield "  }"
+
+    def _group(self, group: Group, part: Cluster) -> Iterator[str]:
+        index = self.groups.index(group)
+        box = tensor_box(group, part.short_name(group), self.columns, self.largest)
+        yield from self._row(
+            (f"maker{index}", self._maker(group), ""),
+            (f"box{index}", box, f", tooltip={quote(_full_names(group))}"),
+            (f"reader{index}", self._reader(group, part), ""),
+        )
+
+    def _maker(self, group: Group) -> str:
+        if all(buffer.op == self.report.peak.op for buffer in group.buffers):
+            return peak_tag(self.columns.maker, "right")
+        return op_label([buffer.made_by for buffer in group.buffers], "", self.columns.maker, "right")
+
+    def _reader(self, group: Group, part: Cluster) -> str:
+        peak, buffers = self.report.peak, group.buffers
+        if all(buffer.last_reader == peak.op or buffer.freed == peak.position + 1 for buffer in buffers):
+            return peak_tag(self.columns.reader, "left")
+        readers = [buffer for buffer in buffers if buffer.last_reader]
+        if not readers:
+            return op_label(["held to the end"], "", self.columns.reader, "left")
+        scope = pattern(buffer.last_reader_scope for buffer in readers)
+        elsewhere = "" if scope in ("", group.scope) else scope.removeprefix(part.scope).lstrip("/_") or scope
+        types = [buffer.last_reader_type for buffer in readers]
+        return op_label(types, elsewhere, self.columns.reader, "left")
+
+
+def _full_names(group: Group, most: int = 4) -> str:
+    """What an SVG viewer shows over a box: the tensors' names and their last readers."""
+    shown: Sequence[str] = [
+        buffer.tensor + (f", last read by {buffer.last_reader}" if buffer.last_reader else "")
+        for buffer in group.buffers[:most]
+    ]
+    hidden = len(group.buffers) - len(shown)
+    return "\n".join([*shown, *([f"and {hidden} others"] if hidden else [])])
