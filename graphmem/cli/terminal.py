@@ -23,7 +23,7 @@ class Terminal:
         quiet: only errors on stderr.
         verbose: each phase with its time, and what TensorFlow and the user's code wrote.
         debug: as verbose, and tracebacks.
-        phase: the phase of the analysis that runs, "" when none does.
+        phase: the phase of the analysis that runs or in which it failed, "" when none does.
     """
 
     quiet: bool = False
@@ -76,10 +76,8 @@ class Terminal:
             if real.isatty() and not (self.quiet or self.verbose or self.debug):
                 self._status = stack.enter_context(_spinner(real))
                 stack.callback(setattr, self, "_status", None)
-            try:
-                yield
-            finally:
-                self.progress("")
+            yield
+            self.progress("")  # not if it failed: the phase then tells where
 
     def _replay(self, held: IO[bytes]) -> None:
         """Show what was held back."""

@@ -1,0 +1,71 @@
+"""Files of every ending: right content, whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from graphmem.errors import TargetError
+from graphmem.render import output
+from graphmem.render.text import as_text
+from tests.example_reports import mlp, resnet50
+
+STARTS = {
+    ".svg": b"<?xml",
+    ".png": b"\x89PNG\r\n\x1a\n",
+    ".pdf": b"%PDF-",
+    ".dot": b"digraph",
+    ".html": b"<!DOCTYPE html>",
+}
+
+
+@pytest.mark.parametrize("ending", STARTS)
+def test_the_ending_decides_the_format(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"peak{ending}"
+    output.write_report(resnet50(), str(path))
+    assert path.read_bytes().startswith(STARTS[ending])
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_text_is_wide_and_json_has_all(tmp_path: Path) -> None:
+    output.write_reports(mlp(), [str(tmp_path / "a.txt"), str(tmp_path / "A.JSON")], top=3)
+    assert (tmp_path / "a.txt").read_text() == as_text(mlp(), width=120, top=3)
+    assert len(json.loads((tmp_path / "A.JSON").read_text())["frontier"]) == 4
+
+
+def test_report_render_is_the_same(tmp_path: Path) -> None:
+    mlp().render(str(tmp_path / "a.txt"))
+    assert (tmp_path / "a.txt").read_text() == as_text(mlp(), width=120)
+    with pytest.raises(TargetError, match=r"a\.txt exists"):
+        mlp().render(str(tmp_path / "a.txt"))
+    mlp().render(str(tmp_path / "a.txt"), force=True)
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def full(source: str, target: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(TargetError, match="cannot be written: No space left on device"):
+        output.write_report(mlp(), str(path), force=True)
+    assert os.listdir(tmp_path) == ["a.txt"]
+    assert path.read_text() == "old"
+
+
+def test_a_dangling_link_counts_as_existing(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(TargetError, match="exists"):
+        output.check_outputs([str(tmp_path / "a.txt")])
+
+
+def test_pictures_need_an_engine_and_say_so_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphmem.render.engines.find_engine", lambda: None)
+    with pytest.raises(TargetError, match="pip install graphviz-pure"):
+        output.check_outputs([str(tmp_path / "peak.svg")])
+    output.check_outputs([str(tmp_path / "peak.dot")])
