@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from graphmem.graph.model import PHASES
+from graphmem.render.colours import ROLE_STYLES
 from graphmem.render.rows import FrontierRow, fold_scopes, group_frontier, largest, plural, shorten
 from graphmem.render.words import common_prefix, headline, modelled, remarks, sizes_in_words, where_is_the_peak
 from graphmem.report.report import FrontierBuffer, Report
@@ -14,6 +15,7 @@ from graphmem.units import format_bytes
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
 _ASCII = str.maketrans({"…": "~", "→": ">", "×": "x", "–": "-", "·": ",", "─": "-", "’": "'"})
 _WIDE = 100  # columns from which the frontier has room for the op that made each buffer
@@ -98,7 +100,7 @@ def _roles(console: Console, report: Report) -> None:
     table.add_row("role", *phases, "bytes", "share", style="dim")
     for role, size in report.by_role.items():
         cells = [_cell(report.by_role_phase.get(role, {}).get(name, 0)) for name in phases]
-        table.add_row(role, *cells, format_bytes(size), _share(size, report.step_peak_bytes))
+        table.add_row(_painted(role), *cells, format_bytes(size), _share(size, report.step_peak_bytes))
     totals = [_cell(report.by_phase[name]) for name in phases]
     table.add_row("step peak", *totals, format_bytes(report.step_peak_bytes), _share(1, 1), style="bold")
     title = "What the step peak is" + (", by the pass that made it" if phases else "")
@@ -145,7 +147,13 @@ def _frontier(console: Console, report: Report, width: int, top: int) -> None:
     _fit(columns, width - 2, fixed=3 + repeated)
     table = _grid("right", *["right" if not column[0] else "left" for column in columns[1:]])
     for index, cells in enumerate(zip(*columns, strict=True)):
-        table.add_row(*cells, style="dim" if index == 0 else "bold" if index == len(columns[0]) - 1 else None)
+        before, role, after = cells[: 1 + repeated], cells[1 + repeated], cells[2 + repeated :]
+        table.add_row(
+            *before,
+            _painted(role),
+            *after,
+            style="dim" if index == 0 else "bold" if index == len(columns[0]) - 1 else None,
+        )
     _section(console, f"Alive at the peak: {plural(len(report.frontier), 'buffer')}", table)
 
 
@@ -231,6 +239,7 @@ def _section(console: Console, title: str, table: Table, lead: str = "") -> None
 
 def _grid(*aligned: str) -> Table:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     for side in aligned:
@@ -246,6 +255,14 @@ def _shape(item: FrontierBuffer, common: str) -> str:
     else:
         text = "×".join("?" if dim is None else str(dim) for dim in item.shape) or "scalar"
     return text if item.dtype == common else f"{text} {item.dtype}"
+
+
+def _painted(cell: str) -> Text:
+    """A role in its colours, which are those of the pictures; a title or a sum as it is."""
+    from rich.text import Text
+
+    look = ROLE_STYLES.get(cell)
+    return Text(cell, style=f"{look.text} on {look.fill}" if look else "")
 
 
 def _cell(size: int | None) -> str:
