@@ -1,0 +1,1 @@
+"""A report as text, JSON, HTML and pictures: renderers only read it."""

@@ -7,6 +7,7 @@ import re
 
 from graphmem.errors import TargetError
 from graphmem.render.colours import role_style
+from graphmem.render.frontier_columns import kept_for, shape_cell, size_cell
 from graphmem.render.rows import group_frontier, plural
 from graphmem.render.words import common_prefix, headline, modelled, remarks, where_is_the_peak
 from graphmem.report.report import Report
@@ -70,12 +71,9 @@ def _frontier(report: Report) -> str:
     rows = []
     for group in groups[:_ROWS]:
         item = group.first
-        shape = "" if item.shape is None else "×".join("?" if dim is None else str(dim) for dim in item.shape)
-        reader = f"{item.last_reader_type} {group.last_reader_scope.removeprefix(prefix)}".strip()
-        size = "unknown" if group.bytes is None else format_bytes(group.bytes)
         count = f"{group.count} ×" if group.count > 1 else ""
-        names = [f"{shape} {item.dtype}".strip(), group.scope.removeprefix(prefix), item.made_by, reader]
-        rows.append([size, count, _swatch(item.role), *map(html.escape, names)])
+        names = [shape_cell(item), group.scope.removeprefix(prefix), item.made_by, kept_for(report, group)]
+        rows.append([size_cell(group.bytes), count, _swatch(item.role), *map(html.escape, names)])
     rest = groups[_ROWS:]
     if rest:
         total, others = sum(group.bytes or 0 for group in rest), sum(group.count for group in rest)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from graphmem.graph.model import PHASES
 from graphmem.render.colours import ROLE_STYLES
-from graphmem.render.rows import FrontierRow, fold_scopes, group_frontier, largest, plural, shorten
-from graphmem.render.words import common_prefix, headline, modelled, remarks, sizes_in_words, where_is_the_peak
-from graphmem.report.report import FrontierBuffer, Report
+from graphmem.render.frontier_columns import frontier_columns, size_cell
+from graphmem.render.rows import fold_scopes, largest, plural, shorten
+from graphmem.render.words import headline, modelled, remarks, sizes_in_words, where_is_the_peak
+from graphmem.report.report import Report
 from graphmem.units import format_bytes
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _ASCII = str.maketrans({"…": "~", "→": ">", "×": "x", "–": "-", "·": ",", "─": "-", "’": "'"})
-_WIDE = 100  # columns from which the frontier has room for the op that made each buffer
 
 
 def as_text(report: Report, width: int = 80, top: int = 10, color: bool = False) -> str:
@@ -99,9 +99,9 @@ def _roles(console: Console, report: Report) -> None:
     table = _grid("left", *["right"] * (len(phases) + 2))
     table.add_row("role", *phases, "bytes", "share", style="dim")
     for role, size in report.by_role.items():
-        cells = [_cell(report.by_role_phase.get(role, {}).get(name, 0)) for name in phases]
+        cells = [size_cell(report.by_role_phase.get(role, {}).get(name, 0)) for name in phases]
         table.add_row(_painted(role), *cells, format_bytes(size), _share(size, report.step_peak_bytes))
-    totals = [_cell(report.by_phase[name]) for name in phases]
+    totals = [size_cell(report.by_phase[name]) for name in phases]
     table.add_row("step peak", *totals, format_bytes(report.step_peak_bytes), _share(1, 1), style="bold")
     title = "What the step peak is" + (", by the pass that made it" if phases else "")
     _section(console, title, table, where_is_the_peak(report))
@@ -122,79 +122,15 @@ def _scopes(console: Console, report: Report, width: int, top: int) -> None:
 
 def _frontier(console: Console, report: Report, width: int, top: int) -> None:
     """The largest buffers alive at the peak, repeated blocks in one row, and why each is still there."""
-    rows = group_frontier(report.frontier)
-    if not rows:
+    if not report.frontier:
         return
-    cut = top if len(rows) != top + 1 else top + 1
-    shown, others = rows[:cut], rows[cut:]
-    dtypes = {row.first.dtype for row in shown if row.first.dtype}
-    common = dtypes.pop() if len(dtypes) == 1 else ""
-    wide, prefix = width >= _WIDE, common_prefix(report)
-    repeated = any(row.count > 1 for row in shown)
-    columns = [
-        ["bytes", *(_cell(row.bytes) for row in shown)],
-        *([["", *(f"{row.count} ×" if row.count > 1 else "" for row in shown)]] if repeated else []),
-        ["role", *(row.first.role for row in shown)],
-        [f"shape ({common})" if common else "shape", *(_shape(row.first, common) for row in shown)],
-        ["made in", *(_made_in(row, prefix, wide) for row in shown)],
-        *([["by", *(row.first.made_by for row in shown)]] if wide else []),
-        ["kept for", *(_kept_for(report, row, prefix) for row in shown)],
-    ]
-    if others:
-        size, count = sum(row.bytes or 0 for row in others), sum(row.count for row in others)
-        _add_sum(columns, format_bytes(size), f"… {plural(count, 'other')}")
-    _add_sum(columns, format_bytes(report.step_peak_bytes), "step peak")
-    _fit(columns, width - 2, fixed=3 + repeated)
+    columns = frontier_columns(report, width - 2, top)
+    role = next(index for index, column in enumerate(columns) if column[0] == "role")
     table = _grid("right", *["right" if not column[0] else "left" for column in columns[1:]])
     for index, cells in enumerate(zip(*columns, strict=True)):
-        before, role, after = cells[: 1 + repeated], cells[1 + repeated], cells[2 + repeated :]
-        table.add_row(
-            *before,
-            _painted(role),
-            *after,
-            style="dim" if index == 0 else "bold" if index == len(columns[0]) - 1 else None,
-        )
+        style = "dim" if index == 0 else "bold" if index == len(columns[0]) - 1 else None
+        table.add_row(*cells[:role], _painted(cells[role]), *cells[role + 1 :], style=style)
     _section(console, f"Alive at the peak: {plural(len(report.frontier), 'buffer')}", table)
-
-
-def _add_sum(columns: list[list[str]], size: str, label: str) -> None:
-    """A row that adds others up: its size in the first column, its label below the roles."""
-    for index, column in enumerate(columns):
-        column.append(size if index == 0 else label if column[0] == "role" else "")
-
-
-def _fit(columns: list[list[str]], width: int, fixed: int) -> None:
-    """Shorten the names in all but the `fixed` first columns, widest first, until the columns stand side by side."""
-    widths = [max(map(len, column)) for column in columns]
-    room = width - 2 * (len(columns) - 1)
-    while sum(widths) > room and max(widths[fixed:]) > 8:
-        widest = max(range(fixed, len(columns)), key=lambda index: (widths[index], index))
-        widths[widest] -= 1
-    for column, most in zip(columns[fixed:], widths[fixed:], strict=True):
-        column[:] = [_shorten_reader(cell, most) if " in " in cell else shorten(cell, most) for cell in column]
-
-
-def _shorten_reader(text: str, width: int) -> str:
-    """`ReluGrad in conv2_block1_relu` to `ReluGrad …block1_relu`: the op whole, the end of the layer."""
-    op, _, layer = text.partition(" in ")
-    room = width - len(op) - 2
-    if len(text) <= width or room < 4:
-        return shorten(text, width)
-    return f"{op} …{layer[-room:]}"
-
-
-def _made_in(row: FrontierRow, prefix: str, wide: bool) -> str:
-    return row.scope.removeprefix(prefix) or ("(no layer)" if wide else f"({row.first.made_by})")
-
-
-def _kept_for(report: Report, row: FrontierRow, prefix: str) -> str:
-    """Who reads the buffer last: the reason why it is still there."""
-    item = row.first
-    if not item.last_reader_type:
-        return "end of the step" if item.freed > report.peak.position + 1 else "this op only"
-    if item.last_reader_scope in ("", item.scope):
-        return item.last_reader_type
-    return f"{item.last_reader_type} in {row.last_reader_scope.removeprefix(prefix)}"
 
 
 def _sources(console: Console, report: Report, width: int, top: int) -> None:
@@ -239,22 +175,11 @@ def _section(console: Console, title: str, table: Table, lead: str = "") -> None
 
 def _grid(*aligned: str) -> Table:
     from rich.table import Table
-    from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     for side in aligned:
         table.add_column(justify="right" if side == "right" else "left", no_wrap=side != "wrap", overflow="ellipsis")
     return table
-
-
-def _shape(item: FrontierBuffer, common: str) -> str:
-    if item.role == "scratch":
-        return "scratch"
-    if item.shape is None:
-        text = "unknown rank"
-    else:
-        text = "×".join("?" if dim is None else str(dim) for dim in item.shape) or "scalar"
-    return text if item.dtype == common else f"{text} {item.dtype}"
 
 
 def _painted(cell: str) -> Text:
@@ -263,10 +188,6 @@ def _painted(cell: str) -> Text:
 
     look = ROLE_STYLES.get(cell)
     return Text(cell, style=f"{look.text} on {look.fill}" if look else "")
-
-
-def _cell(size: int | None) -> str:
-    return "unknown" if size is None else format_bytes(size) if size else "–"
 
 
 def _share(size: int, whole: int) -> str:
