@@ -22,10 +22,10 @@ def frontier_columns(report: Report, width: int, top: int) -> list[list[str]]:
     dtypes = {row.first.dtype for row in shown if row.first.dtype}
     common = dtypes.pop() if len(dtypes) == 1 else ""
     wide, prefix = width >= _WIDE, common_prefix(report)
-    repeated = any(row.count > 1 for row in shown)
+    repeated = any(len(row.buffers) > 1 for row in shown)
     columns = [
         ["bytes", *(size_cell(row.bytes) for row in shown)],
-        *([["", *(f"{row.count} ×" if row.count > 1 else "" for row in shown)]] if repeated else []),
+        *([["", *(f"{len(row.buffers)} ×" if len(row.buffers) > 1 else "" for row in shown)]] if repeated else []),
         ["role", *(row.first.role for row in shown)],
         [f"shape ({common})" if common else "shape", *(shape_cell(row.first, common) for row in shown)],
         ["made in", *(_made_in(row, prefix, wide) for row in shown)],
@@ -33,7 +33,7 @@ def frontier_columns(report: Report, width: int, top: int) -> list[list[str]]:
         ["kept for", *(kept_for(report, row) for row in shown)],
     ]
     if others:
-        size, count = sum(row.bytes or 0 for row in others), sum(row.count for row in others)
+        size, count = sum(row.bytes or 0 for row in others), sum(len(row.buffers) for row in others)
         _add_sum(columns, format_bytes(size), f"… {plural(count, 'other')}")
     _add_sum(columns, format_bytes(report.step_peak_bytes), "step peak")
     _fit(columns, width, fixed=3 + repeated)

@@ -71,12 +71,12 @@ def _frontier(report: Report) -> str:
     rows = []
     for group in groups[:_ROWS]:
         item = group.first
-        count = f"{group.count} ×" if group.count > 1 else ""
+        count = f"{len(group.buffers)} ×" if len(group.buffers) > 1 else ""
         names = [shape_cell(item), group.scope.removeprefix(prefix), item.made_by, kept_for(report, group)]
         rows.append([size_cell(group.bytes), count, _swatch(item.role), *map(html.escape, names)])
     rest = groups[_ROWS:]
     if rest:
-        total, others = sum(group.bytes or 0 for group in rest), sum(group.count for group in rest)
+        total, others = sum(group.bytes or 0 for group in rest), sum(len(group.buffers) for group in rest)
         rows.append([format_bytes(total), "", f"… {plural(others, 'other')}", "", "", "", ""])
     titles = ["bytes", "", "alive at the peak", "shape", "made in", "by", "kept for"]
     return _table(titles, rows, numbers={0, 1}) if rows else ""

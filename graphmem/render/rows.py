@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from graphmem.render.patterns import pattern, skeleton
 from graphmem.report.report import FrontierBuffer, ScopeRow
@@ -124,31 +125,42 @@ class FrontierRow:
     """Buffers alive at the peak that differ in nothing but numbers in their layers' names.
 
     Attributes:
-        first: one of them.
-        count: how many they are.
+        buffers: one or more of them.
         bytes: all of them together; `None` if their size is unknown.
-        scope, last_reader_scope: the layers in one text, their numbers in braces: `decoder_layer_{0–11}/attention`.
     """
 
-    first: FrontierBuffer
-    count: int
+    buffers: tuple[FrontierBuffer, ...]
     bytes: int | None
-    scope: str
-    last_reader_scope: str
+
+    @property
+    def first(self) -> FrontierBuffer:
+        """One of them, for what they have in common."""
+        return self.buffers[0]
+
+    @property
+    def scope(self) -> str:
+        """Their layers in one text, varying numbers in braces: `decoder_layer_{0–11}/attention`."""
+        return pattern({item.scope for item in self.buffers})
+
+    @property
+    def last_reader_scope(self) -> str:
+        """The layers of their last readers in one text, as `scope`."""
+        return pattern({item.last_reader_scope for item in self.buffers})
 
 
 def group_frontier(frontier: Sequence[FrontierBuffer]) -> list[FrontierRow]:
     """The frontier with repeated blocks as one row each, the row with most bytes first, unknown sizes last."""
     groups: dict[tuple[object, ...], list[FrontierBuffer]] = {}
+    same_skeleton = cache(skeleton)
     for item in frontier:
-        scopes = skeleton(item.scope), skeleton(item.last_reader_scope), item.scope == item.last_reader_scope
+        where, reader = item.scope, item.last_reader_scope
+        scopes = same_skeleton(where), same_skeleton(reader), where == reader
         same = item.bytes, item.shape, item.dtype, item.role, item.made_by, item.last_reader_type
         groups.setdefault((*scopes, *same, item.source.partition(":")[0]), []).append(item)
     rows = []
     for items in groups.values():
-        size = None if items[0].bytes is None else items[0].bytes * len(items)
-        scope, reader = pattern(item.scope for item in items), pattern(item.last_reader_scope for item in items)
-        rows.append(FrontierRow(items[0], len(items), size, scope, reader))
+        size = items[0].bytes
+        rows.append(FrontierRow(tuple(items), None if size is None else size * len(items)))
     return sorted(rows, key=lambda row: -1 if row.bytes is None else row.bytes, reverse=True)
 
 

@@ -86,7 +86,7 @@ def test_a_chain_of_single_scopes_is_one_row() -> None:
 def test_grouped_buffers_add_up(seed: int) -> None:
     frontier = random_frontier(seed)
     groups = group_frontier(frontier)
-    assert sum(group.count for group in groups) == len(frontier)
+    assert sum(len(group.buffers) for group in groups) == len(frontier)
     assert sum(group.bytes or 0 for group in groups) == sum(item.bytes or 0 for item in frontier)
     assert [group.bytes for group in groups] == sorted((group.bytes for group in groups), reverse=True)
 
@@ -101,7 +101,7 @@ def test_buffers_that_differ_in_a_number_of_their_layer_are_one_group() -> None:
         buffer(None, None, "activation", "forward", "text", "StringSplit", "Cast", dtype="string"),
     ]
     groups = group_frontier(frontier)
-    assert [(group.scope, group.count, group.bytes) for group in groups] == [
+    assert [(group.scope, len(group.buffers), group.bytes) for group in groups] == [
         ("block_{1–3}/dense", 3, 192),
         ("block_4/dense", 1, 64),
         ("text", 1, None),
