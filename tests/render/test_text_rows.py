@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 import random
 
 import pytest
 
+from graphmem.render import rows as rows_module
 from graphmem.render.rows import TreeRow, fold_scopes, group_frontier, largest, shorten
 from graphmem.report.report import FrontierBuffer, ScopeRow
 from tests.example_reports import CASES, buffer, scope_rows
@@ -126,3 +128,8 @@ def test_largest_shows_a_single_other_instead_of_counting_it() -> None:
 def test_shorten_keeps_the_end(text: str, width: int, short: str) -> None:
     assert shorten(text, width) == short
     assert len(shorten(text, width)) <= width
+
+
+def test_the_examples_in_the_docstrings_hold() -> None:
+    failed, tried = doctest.testmod(rows_module)
+    assert (failed, tried > 0) == (0, True)

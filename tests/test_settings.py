@@ -1,0 +1,39 @@
+"""Settings are checked when they are made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from graphmem.errors import TargetError
+from graphmem.settings import DEVICES, ORDERS, Settings
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_device_and_order_is_accepted(device: str, order: str) -> None:
+    assert Settings(device=device, order=order, orders=1, threads=64, rewrite=False).order == order
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"device": "tpu"}, "device must be one of 'cpu', 'gpu', not 'tpu'."),
+        (
+            {"order": "random"},
+            "order must be one of 'default', 'deterministic', 'graph', 'breadth-first', not 'random'.",
+        ),
+        ({"runtime": "eager"}, "runtime must be 'graph', not 'eager'."),
+        ({"runtime": "xla"}, 'this version of graphmem models the "graph" runtime only'),
+        ({"allocator": "bfc"}, "allocator must be 'exact', not 'bfc'."),
+        ({"orders": 0}, "orders must be a whole number of 1 or more, not 0."),
+        ({"orders": True}, "orders must be a whole number of 1 or more, not True."),
+        ({"threads": 1.5}, "threads must be a whole number of 1 or more, not 1.5."),
+        ({"rewrite": 1}, "rewrite must be true or false, not 1."),
+    ],
+)
+def test_a_wrong_value_is_named(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        Settings(**wrong)
+    assert str(caught.value).startswith(says)
