@@ -42,9 +42,9 @@ _EAGER_UPDATES = (
     ("tf_keras.src.optimizers.optimizer", "_BaseOptimizer.apply_gradients"),
     ("tf_keras.src.optimizers.optimizer", "Optimizer.apply_gradients"),
     ("tf_keras.src.optimizers.legacy.optimizer_v2", "OptimizerV2.apply_gradients"),
-    ("tensorflow.python.ops.resource_variable_ops", "BaseResourceVariable.assign"),
-    ("tensorflow.python.ops.resource_variable_ops", "BaseResourceVariable.assign_add"),
-    ("tensorflow.python.ops.resource_variable_ops", "BaseResourceVariable.assign_sub"),
+    ("tensorflow.python.ops.resource_variable_ops", "ResourceVariable.assign"),
+    ("tensorflow.python.ops.resource_variable_ops", "ResourceVariable.assign_add"),
+    ("tensorflow.python.ops.resource_variable_ops", "ResourceVariable.assign_sub"),
 )
 
 
@@ -64,6 +64,7 @@ class Caught:
         models, optimizers: the Keras objects in it; for a method the one model and no optimizer.
         data: what the method's data feeds to one step.
         function, args, kwargs: the `tf.function` and its arguments, tensors as specs.
+        owner: the object whose method the function is.
         notes: for the report, one sentence each.
         user_files: absolute paths of the user's files.
     """
@@ -76,6 +77,7 @@ class Caught:
     optimizers: list[Any] = field(default_factory=list)
     data: Described | None = None
     function: Any = None
+    owner: Any = None
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -224,8 +226,8 @@ class Catcher:
         framework, models, optimizers = training_graph.owners(concrete)
         args, kwargs = tf.nest.map_structure(argument_spec, (args, kwargs))
         notes = [f"stopped at the first call of {name}() in {where}; nothing was run."]
-        return Caught(name, "custom", where, framework, models, optimizers, function=function, args=args, kwargs=kwargs,
-                      notes=notes)  # fmt: skip
+        return Caught(name, "custom", where, framework, models, optimizers, function=function, owner=_owner(function),
+                      args=args, kwargs=kwargs, notes=notes)  # fmt: skip
 
     # Training without a graph.
 
@@ -248,6 +250,12 @@ class Catcher:
             return original(owner, *args, **kwargs)
 
         return update
+
+
+def _owner(function: Any) -> Any:
+    """The object whose method the `tf.function` is; the function itself refers to it only weakly."""
+    method = inspect.unwrap(getattr(function, "python_function", function))
+    return getattr(getattr(method, "__self__", None), "target", None)
 
 
 def other_backend() -> str | None:

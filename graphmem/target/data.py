@@ -59,7 +59,7 @@ def describe(feed: Feed, *, framework: str) -> Described:
     """
     x = feed.x
     if type(x).__name__.startswith("Distributed"):
-        raise TargetError("this call gets a distributed dataset; graphmem analyses one device: pass the dataset itself.")
+        raise TargetError("the dataset is distributed, and graphmem analyses one device: pass the dataset itself.")
     if isinstance(x, tf.data.Dataset):
         return _of_dataset(feed, framework)
     if _has_base(x, "PyDataset") or _has_base(x, "Sequence", "tf_keras"):
@@ -103,6 +103,14 @@ def inputs_only(described: Described) -> Described:
     data = described.data
     x = data[0] if isinstance(data, tuple) else data
     return replace(described, data=(x,) if isinstance(x, tuple) else x)
+
+
+def parts(described: Described) -> tuple[Any, ...]:
+    """The data as `(x,)`, `(x, y)` or `(x, y, sample_weight)`, without parts that are not there."""
+    found = list(_unpacked(described.data))
+    while len(found) > 1 and found[-1] is None:
+        found.pop()
+    return tuple(found)
 
 
 def argument_spec(value: Any) -> Any:

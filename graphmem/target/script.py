@@ -21,7 +21,7 @@ import tensorflow as tf
 from graphmem.errors import TargetError, UserCodeError
 from graphmem.target import effects
 from graphmem.target.catch import Catcher, Caught, Stop, backend_error, other_backend
-from graphmem.target.data import Described, with_batch
+from graphmem.target.data import Described, parts, with_batch
 from graphmem.target.patching import Patches
 from graphmem.target.pipeline import leading
 from graphmem.target.step import Options, Step
@@ -121,7 +121,7 @@ def step_of_catch(caught: Caught, options: Options, target: str) -> Step:
         data = with_batch(caught.data, options.batch) if options.batch else caught.data
         model = caught.models[0]
         options = dataclasses.replace(options, kind=options.kind or caught.kind)
-        step = step_of_model(model, options, specs=data.data, batch=data.batch, target=target)
+        step = step_of_model(model, options, specs=parts(data), batch=data.batch, target=target, live=False)
     step.notes[:0] = [*caught.notes, *data.notes]
     step.user_files |= caught.user_files
     return step
@@ -132,7 +132,7 @@ def _step_of_function(caught: Caught, options: Options, target: str) -> Step:
     if options.batch:
         inputs = with_batch(inputs, options.batch)
     args, kwargs = inputs.data
-    function, owner = caught.function, _owner(caught.function)
+    function, owner = caught.function, caught.owner
     if getattr(function, "input_signature", None) is not None:
         # The signature may leave dimensions open that this call's arguments tell.
         plain = inspect.unwrap(function.python_function)
@@ -142,12 +142,6 @@ def _step_of_function(caught: Caught, options: Options, target: str) -> Step:
         function, args, "custom", target, caught.models, caught.optimizers, caught.framework, inputs.batch,
         list(caught.notes), set(caught.user_files), kwargs=kwargs, keeps=[owner],
     )  # fmt: skip
-
-
-def _owner(function: Any) -> Any:
-    """The object whose method the `tf.function` is; the function itself refers to it only weakly."""
-    method = inspect.unwrap(getattr(function, "python_function", function))
-    return getattr(getattr(method, "__self__", None), "target", None)
 
 
 def _read(path: str) -> str:

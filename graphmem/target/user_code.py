@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Collection, Iterator
 from types import TracebackType
 
-from graphmem.errors import GraphmemError, UserCodeError
+from graphmem.errors import GraphmemError, TargetError, UserCodeError
 
 #: How TensorFlow names the user's lines in the message of an error raised while it traces.
 _TRACED_LINE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
@@ -25,6 +25,9 @@ _LIBRARIES = tuple(
 _GENERATED = "__autograph_generated_file"
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+#: Before this, Keras says at length that it could not call the user's layer.
+_KERAS_WRAPS = "Error encountered:"
 
 Frame = tuple[str, int, str]
 """A line of the user's code on the way to an error: file, line number, function."""
@@ -39,10 +42,17 @@ def user_errors(files: Collection[str]) -> Iterator[None]:
 
     Raises:
         UserCodeError: the code inside raised, called `sys.exit`, or is not valid Python. `KeyboardInterrupt`,
-            graphmem's own errors, and errors that none of the user's lines led to pass through unchanged.
+            graphmem's own errors, and errors that none of the user's lines led to pass through unchanged; but a
+            `TargetError` made of an error that a line of the user's led to gives way to that one.
     """
     try:
         yield
+    except TargetError as error:
+        cause = error.__cause__
+        told = describe_error(cause, files) if isinstance(cause, Exception) else None
+        if told is None:
+            raise
+        raise UserCodeError(*told) from cause  # the user's own line says more
     except GraphmemError:
         raise
     except SystemExit as error:
@@ -121,7 +131,9 @@ def _exit_sentence(error: SystemExit, files: Collection[str]) -> str:
 
 def _one_line(error: Exception) -> str:
     """`ValueError: what was said`, the first line of the message that says something, ended with a full stop."""
-    lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines()]
+    message = _COLOUR.sub("", str(error))
+    message = message.partition(_KERAS_WRAPS)[2] or message
+    lines = [line.strip() for line in message.splitlines()]
     said = [line for line in lines if line and not line.startswith("Exception encountered when calling")]
     if said and said[0].startswith("in user code:"):
         said = [said[-1].partition(": ")[2] or said[-1]]
