@@ -12,13 +12,26 @@ def bins_per_thread(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | 
     return [times(op.outputs[0].nbytes, env.threads + 1)]
 
 
+def classes_per_thread(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """`Multinomial`: a cumulative distribution in float64 for each thread."""
+    classes = inputs[0].shape[1] if inputs[0].shape else None
+    return [times(classes, 8)] * env.threads
+
+
+def input_copy(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """A copy of the first input, to work in."""
+    return [inputs[0].nbytes]
+
+
+register("MirrorPadGrad", Rule(cpu_scratch=input_copy, source="mirror_pad_op.cc"))
+register("Multinomial StatelessMultinomial", Rule(cpu_scratch=classes_per_thread, source="multinomial_op.cc"))
 register("DenseBincount", Rule(cpu_scratch=bins_per_thread, source="bincount_op.cc"))
 
 register(
     "Shape ShapeN Size Rank BroadcastArgs BroadcastGradientArgs InvertPermutation ConcatOffset UnravelIndex",
     Rule(source="shape_ops.h"),
 )
-register("Const", Rule(source="constant_op.cc: held by the kernel"))
+register("Const ImmutableConst HostConst", Rule(source="constant_op.cc: held by the kernel"))
 register(
     "Fill Range LinSpace OneHot Empty ConcatV2 Concat Where Bucketize", Rule(source="constant_op.cc, sequence_ops.cc")
 )
@@ -27,21 +40,22 @@ register(
     " DepthToSpace SpaceToBatch SpaceToBatchND BatchToSpace BatchToSpaceND ExtractImagePatches"
     " ExtractVolumePatches ParallelDynamicStitch DynamicStitch DynamicPartition Unique UniqueV2 UniqueWithCounts"
     " UniqueWithCountsV2 SearchSorted UpperBound LowerBound Bincount ListDiff HistogramFixedWidth TileGrad"
-    " MirrorPadGrad NthElement",
+    " NthElement",
     Rule(source="gather_op.cc and others: measured"),
 )
 register(
-    "TensorScatterAdd TensorScatterSub TensorScatterUpdate TensorScatterMax TensorScatterMin"
-    " ScatterNdNonAliasingAdd TensorStridedSliceUpdate",
-    Rule(forward=((0, (0,)),), source="scatter_nd_op.cc"),
+    "TensorScatterAdd TensorScatterSub TensorScatterUpdate TensorScatterMax TensorScatterMin",
+    Rule(source="scatter_nd_op.cc: measured, never in place"),
 )
+register("ScatterNdNonAliasingAdd", Rule(forward=((0, (0,)),), source="scatter_nd_op.cc"))
+register("TensorStridedSliceUpdate", Rule(forward=((0, (0,)),), source="strided_slice_op.cc"))
 register(
-    "RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal RandomGamma RandomShuffle Multinomial"
+    "RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal RandomGamma RandomShuffle"
     " StatelessRandomUniform StatelessRandomUniformV2 StatelessRandomUniformInt StatelessRandomUniformIntV2"
     " StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 StatelessRandomNormal StatelessRandomNormalV2"
-    " StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessMultinomial StatelessRandomBinomial"
-    " StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg StatelessRandomGetAlg"
-    " StatelessParameterizedTruncatedNormal StatelessRandomGammaV2 StatelessRandomGammaV3 StatelessRandomPoisson"
-    " RandomPoissonV2 ParameterizedTruncatedNormal StatelessShuffle",
+    " StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessRandomBinomial StatelessRandomGetKeyCounter"
+    " StatelessRandomGetKeyCounterAlg StatelessRandomGetAlg StatelessParameterizedTruncatedNormal"
+    " StatelessRandomGammaV2 StatelessRandomGammaV3 StatelessRandomPoisson RandomPoissonV2"
+    " ParameterizedTruncatedNormal StatelessShuffle",
     Rule(source="random_op.cc, stateless_random_ops_v2.cc: measured"),
 )

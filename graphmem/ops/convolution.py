@@ -101,19 +101,19 @@ def gradient_3d(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None
 
 
 def depthwise(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """The padded filter, and each thread's patch: `[taps, channels out]`, padded to whole vectors."""
+    """The filter padded to whole vectors if it is not yet, and a patch for each thread: `[taps, channels out]`."""
     made = op.outputs[0].shape if op.type.endswith("Filter") else inputs[1].shape
     filters, item = known(made), itemsize(op.outputs[0].dtype)
     if filters is None or item is None:
         return [None]
     taps, channels = filters[0] * filters[1], filters[2] * filters[3]
-    lanes = PACKET // item
-    padded = -(-channels // lanes) * lanes
-    patch = taps * padded * item
+    padded = -(-channels * item // PACKET) * PACKET
     if op.type.endswith("Filter"):
-        return [times(inputs[0].shape[0] if inputs[0].shape else None, patch), patch]
-    whole = [patch] if padded != channels else []
-    return [*whole, *[patch] * env.threads]
+        return [times(inputs[0].shape[0] if inputs[0].shape else None, taps, padded), taps * padded]
+    scratch: list[int | None] = [taps * padded] if padded != channels * item else []
+    for _ in range(env.threads):
+        scratch += [taps * padded, padded] if op.type.endswith("Input") else [taps * padded]
+    return scratch
 
 
 register("Conv2D", Rule(source="conv_ops.cc: measured"))

@@ -1,15 +1,21 @@
-"""Which CPU kernels are never expensive: the executor runs them as soon as they are ready."""
+"""Which CPU kernels are never expensive: the executor runs them as soon as they are ready, all others through its pool.
+
+The list is that of the kernels whose class overrides `OpKernel::IsExpensive` in TensorFlow 2.21's binary. Reads of
+variables, `Bitcast` and handles are not among them.
+"""
 
 from __future__ import annotations
 
 from graphmem.ops.registry import amend
 
 NEVER_EXPENSIVE = (
-    "Const NoOp Identity IdentityN Reshape Squeeze ExpandDims StopGradient PreventGradient Shape ShapeN Rank Size"
-    " Switch Merge Enter Exit NextIteration LoopCond ReadVariableOp _Arg _Retval _DeviceArg _DeviceRetval"
-    " BroadcastGradientArgs VarHandleOp"
+    "Const ImmutableConst HostConst NoOp ControlTrigger _Arg _Retval _DeviceArg _DeviceRetval Identity IdentityN"
+    " RefIdentity StopGradient PreventGradient PlaceholderWithDefault Reshape Squeeze ExpandDims EnsureShape Shape"
+    " ShapeN Rank Size BroadcastArgs BroadcastGradientArgs ConcatOffset Switch Merge Enter Exit NextIteration"
+    " LoopCond RefSwitch RefMerge RefEnter RefExit RefNextIteration DebugIdentity DebugIdentityV2 DebugIdentityV3"
+    " DebugGradientIdentity _VarHandlesOp _ReadVariablesOp StackPush StackPushV2 StackPop StackPopV2 StackClose"
+    " StackCloseV2"
 )
-"""Ops whose kernels override `IsExpensive`."""
 
 
 def apply() -> None:

@@ -30,9 +30,12 @@ register(
 )
 register("Diag DiagPart Cross Trace", Rule(source="diag_op.cc, cross_op.cc"))
 register("SelfAdjointEigV2 Svd Qr Lu", Rule(forward=IN_PLACE, source="linalg_ops_common.cc"))
-register("MatrixInverse MatrixSquareRoot MatrixExponential", Rule(forward=((0, (0,)),), source="linalg_ops_common.cc"))
 register(
-    "Cholesky CholeskyGrad LogMatrixDeterminant MatrixDeterminant MatrixSolve MatrixSolveLs MatrixTriangularSolve"
+    "Cholesky MatrixInverse MatrixSquareRoot MatrixExponential",
+    Rule(forward=((0, (0,)),), source="linalg_ops_common.cc"),
+)
+register(
+    "CholeskyGrad LogMatrixDeterminant MatrixDeterminant MatrixSolve MatrixSolveLs MatrixTriangularSolve"
     " SelfAdjointEig Eig TridiagonalSolve TridiagonalMatMul BandedTriangularSolve",
     Rule(source="linalg_ops_common.cc"),
 )

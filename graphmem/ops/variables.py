@@ -31,6 +31,9 @@ register(
     " ResourceSparseApplyProximalAdagrad ResourceSparseApplyProximalGradientDescent ResourceSparseApplyRMSProp",
     Rule(variable="sparse", source="training_ops.cc"),
 )
-register("VariableShape VarIsInitializedOp VarHandleOp _VarHandlesOp DestroyResourceOp", Rule(source=_KERNELS))
+register(
+    "VariableShape VarIsInitializedOp VarHandleOp _VarHandlesOp _ReadVariablesOp DestroyResourceOp",
+    Rule(source=_KERNELS),
+)
 register("TemporaryVariable", Rule(source="state_ops.h: one buffer for a sum that Grappler unrolled"))
 register("Assign AssignAdd AssignSub DestroyTemporaryVariable", Rule(view=FIRST, source="assign_op.h: in place"))

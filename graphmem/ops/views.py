@@ -149,9 +149,9 @@ FIRST = ((0, 0),)
 EACH = tuple((slot, slot) for slot in range(1024))
 
 register(
-    "Identity Reshape Squeeze ExpandDims StopGradient PreventGradient Bitcast EnsureShape PlaceholderWithDefault"
-    " GuaranteeConst CheckNumerics CheckNumericsV2 DebugIdentity DebugIdentityV2 DebugIdentityV3"
-    " DebugGradientIdentity",
+    "Identity RefIdentity Reshape Squeeze ExpandDims StopGradient PreventGradient Bitcast EnsureShape"
+    " PlaceholderWithDefault GuaranteeConst CheckNumerics CheckNumericsV2 DebugIdentity DebugIdentityV2"
+    " DebugIdentityV3 DebugGradientIdentity",
     Rule(view=FIRST, source="identity_op.h, reshape_op.h"),
 )
 register("IdentityN", Rule(view=EACH, source="identity_n_op.h"))
