@@ -3,65 +3,63 @@
 from __future__ import annotations
 
 import html
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphmem.render.colours import FAINT, INK, role_style
 from graphmem.render.fold import Group
-from graphmem.render.textfit import elide, text_width, wrap_op_type
+from graphmem.render.textfit import elide_path, text_width, wrap_op_type
 from graphmem.report.report import FrontierBuffer, Report
 from graphmem.units import format_bytes
 
 SIZE = 7.0
 """Points of all text: the smallest that journals accept."""
 
-NODESEP = 11.0
+NODESEP = 10.0
 """Points between the columns: room for an arrow."""
 
 PAD = 1.5
 """Points around the picture."""
 
-_FRAME = 4.0
+FRAME = 3.5
 """Points between a frame and what it holds."""
+
+_INSET = "0.03,0.01"
+"""Inches between the outline of a box and what it holds."""
 
 _TABLE = 'border="0" cellborder="0" cellspacing="0" cellpadding="0"'
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Widths in points: the ops that made the tensors, the boxes, the ops that read them last."""
+    """Widths in points: the boxes, and the ops on either side of them."""
 
-    maker: int
+    op: int
     box: int
-    reader: int
 
     @classmethod
     def of_width(cls, width_mm: float) -> Columns:
         """Share the width of a picture among its columns."""
-        width = width_mm / 25.4 * 72 - 2 * (NODESEP + PAD + _FRAME)
-        maker, reader = int(min(85.0, 0.2 * width)), int(min(85.0, 0.235 * width))
-        return cls(maker=maker, box=int(width) - maker - reader, reader=reader)
+        width = width_mm / 25.4 * 72 - 2 * (NODESEP + PAD + FRAME)
+        op = int(min(85.0, 0.2325 * width))
+        return cls(op=op, box=int(width) - 2 * op)
 
     @property
     def total(self) -> int:
-        """All three, the gaps between them and the frame."""
-        return int(self.maker + self.box + self.reader + 2 * (NODESEP + _FRAME))
-
-    def title(self, scope: str, size: int) -> str:
-        """The title of a frame: its scope and the bytes of its boxes."""
-        figure = f"  {format_bytes(size)}" if size else ""
-        room = self.total - 20 - text_width(figure, SIZE)
-        return f"<b>{escape(elide(scope, room, SIZE, bold=True))}</b>{figure}"
+        """All three and the gaps between them."""
+        return int(2 * self.op + self.box + 2 * NODESEP)
 
 
-def quote(value: str) -> str:
-    """A DOT string that reads as it is: no escape of Graphviz's is made by a name."""
-    return '"' + escape(value).replace("\\", "&#92;").replace("\n", "\\n") + '"'
+def quote(lines: Sequence[str]) -> str:
+    """Lines as a DOT string; Graphviz's versions agree on no way to write a backslash in one, so it turns over."""
+    return '"' + "\\n".join(escape(line.replace("\\", "/")) for line in lines) + '"'
 
 
 def escape(value: str) -> str:
     """Text inside an HTML-like label; characters that XML does not allow become a replacement mark."""
-    return html.escape("".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in value))
+    return html.escape("".join(c if c.isprintable() else "\ufffd" for c in value)).replace("\\", "\\\\")
 
 
 def shape_text(shapes: Sequence[tuple[int | None, ...] | None]) -> str:
@@ -97,37 +95,48 @@ def bytes_text(buffers: Sequence[FrontierBuffer]) -> str:
 
 
 def tensor_box(group: Group, name: str, columns: Columns, largest: int) -> str:
-    """One box: name and bytes, shape, dtype and count, and a bar as long as its share of the largest box."""
+    """Attributes of one box: name and bytes, shape, dtype and count, a bar as long as its share of the largest box."""
     first, style = group.buffers[0], role_style(group.buffers[0].role)
-    what = f"{shape_text([buffer.shape for buffer in group.buffers])} {first.dtype}" if first.dtype else first.role
     count = f"×{len(group.buffers)}" if len(group.buffers) > 1 else ""
+    what = _contents(group, columns.box - 5 - text_width(count, SIZE) - 3)
     rows = [(name or first.made_by, bytes_text(group.buffers)), (what, count)]
-    return _box(rows, columns.box, style.tint, style.border, group.bytes / largest, style.fill)
+    label = _box(rows, columns.box, group.bytes / largest, style.fill)
+    outline = f'style="filled,{style.line}", penwidth={style.pen:g}, fillcolor="{style.tint}"'
+    return f'{label}, shape=box, margin="{_INSET}", {outline}'
+
+
+def _contents(group: Group, room: float) -> str:
+    """Shape and dtype; where there is no room for the range of a dimension, `*` says that it varies."""
+    dtype = group.buffers[0].dtype
+    if not dtype:
+        return group.buffers[0].role
+    text = f"{shape_text([buffer.shape for buffer in group.buffers])} {dtype}"
+    return text if text_width(text, SIZE) <= room else re.sub(r"\{.*?\}", "*", text)
 
 
 def others_box(rest: Sequence[FrontierBuffer], columns: Columns, largest: int) -> str:
-    """What has no box of its own, so that the bytes add up."""
+    """Attributes of the box for what has none of its own, so that the bytes add up."""
     words = "and 1 other" if len(rest) == 1 else f"and {len(rest):,} others"
     share = sum(buffer.bytes or 0 for buffer in rest) / largest
-    return _box([(words, bytes_text(rest))], columns.box, "#ffffff", "solid", share, "#a8a8a8")
+    return f'{_box([(words, bytes_text(rest))], columns.box, share, FAINT)}, shape=box, penwidth=0.5, margin="{_INSET}"'
 
 
-def _box(rows: Sequence[tuple[str, str]], width: int, colour: str, border: str, share: float, fill: str) -> str:
-    lines = "".join(_line(left, right, width - 6) for left, right in rows)
-    line = f' style="{border}"' if border in ("dashed", "dotted") else ""
-    return (
-        f'<table border="{2 if border == "bold" else 1}"{line} cellborder="0" cellspacing="0" cellpadding="0" '
-        f'color="{INK}" bgcolor="{colour}" width="{width}">{lines}{_bar(share, fill, width - 6)}</table>'
-    )
+def _box(rows: Sequence[tuple[str, str]], width: int, share: float, fill: str) -> str:
+    inside = width - 5
+    lines = "".join(f"<tr><td>{_line(left, right, inside)}</td></tr>" for left, right in rows)
+    content = lines + _bar(share, fill, inside)
+    return f'label=<<table border="0" cellborder="0" cellspacing="0" cellpadding="0">{content}</table>>'
 
 
-def _line(left: str, right: str, width: int) -> str:
-    """A line of a box, its right part bold."""
-    room = width - (text_width(right, SIZE, bold=True) + 3 if right else 0)
-    cells = f'<td align="left" width="{width - 40}">{escape(elide(left, room, SIZE))}</td>'
-    if right:
-        cells += f'<td align="right">{escape(right)}</td>'
-    return f'<tr><td><table {_TABLE} width="{width}"><tr>{cells}</tr></table></td></tr>'
+def _line(left: str, right: str, width: int, *, bold: bool = False) -> str:
+    """Text on the left and text on the right, which is never cut."""
+    taken = math.ceil(text_width(right, SIZE, bold=bold)) if right else 0
+    room = width - taken - (3 if right else 0)
+    texts = escape(elide_path(left, room, SIZE, bold=bold)), escape(right)
+    first, second = (f"<b>{words}</b>" if bold and words else words for words in texts)
+    cells = f'<td align="left" width="{width - taken}">{first}</td>'
+    cells += f'<td align="right" width="{taken}">{second}</td>' if right else ""
+    return f"<table {_TABLE}><tr>{cells}</tr></table>"
 
 
 def _bar(share: float, colour: str, width: int) -> str:
@@ -142,51 +151,59 @@ def _bar(share: float, colour: str, width: int) -> str:
 
 
 def op_label(types: Sequence[str], scope: str, width: int, align: str) -> str:
-    """The type of an op, or of several, and its scope, in lines of a fixed width."""
+    """Attributes of the node of an op: its type, or several, and its scope, in lines of a fixed width."""
     distinct = list(dict.fromkeys(types))
-    lines = [escape(line) for line in wrap_op_type(distinct[0], width, SIZE)]
+    room = width - 2
+    lines = [escape(line) for line in wrap_op_type(distinct[0], room, SIZE)]
     if len(distinct) > 1:
         lines.append(f"and {len(distinct) - 1} more")
     if scope:
-        lines.append(f'<font color="{FAINT}">{escape(elide(scope, width, SIZE))}</font>')
+        lines.append(f'<font color="{FAINT}">{escape(elide_path(scope, room, SIZE))}</font>')
     return _column(lines, width, align)
 
 
-def _column(lines: Sequence[str], width: int, align: str) -> str:
-    rows = "".join(f'<tr><td align="{align}">{line}</td></tr>' for line in lines)
-    return f'<table {_TABLE} width="{width}">{rows}</table>'
-
-
-def heading(columns: Columns) -> tuple[str, str, str]:
-    """Labels over the three columns."""
-
-    def head(words: str, width: int, align: str) -> str:
-        return _column([f'<font color="{FAINT}"><i>{words}</i></font>'], width, align)
-
-    made, read = head("made by", columns.maker, "right"), head("last read by", columns.reader, "left")
-    return made, head("alive at the peak", columns.box, "center"), read
-
-
 def peak_tag(width: int, align: str) -> str:
-    """A sign in place of an op: the op at the peak."""
+    """Attributes of the node that stands for the op at the peak."""
     tag = f'<table border="0" cellborder="0" cellspacing="0" cellpadding="2" bgcolor="{INK}">'
-    tag += '<tr><td><font color="#ffffff"><b>this op</b></font></td></tr></table>'
-    return _column([tag], width, align)
+    return _column([f"{tag}<tr><td>{_white('peak op')}</td></tr></table>"], width, align)
+
+
+def _column(lines: Sequence[str], width: int, align: str) -> str:
+    rows = "".join(f'<tr><td align="{align}" width="{width - 2}">{line}</td></tr>' for line in lines)
+    space = '<td width="2"></td>'
+    before, after = (space, "") if align == "left" else ("", space)
+    return f"label=<<table {_TABLE}><tr>{before}<td><table {_TABLE}>{rows}</table></td>{after}</tr></table>>"
+
+
+def headings(columns: Columns) -> tuple[str, str, str]:
+    """Attributes of the nodes over the three columns."""
+    words = (
+        ("made by", columns.op, "right"),
+        ("alive at the peak", columns.box, "center"),
+        ("last read by", columns.op, "left"),
+    )
+    made, alive, read = (
+        _column([f'<font color="{FAINT}"><i>{text}</i></font>'], width, align) for text, width, align in words
+    )
+    return made, alive, read
+
+
+def title(scope: str, size: int, columns: Columns) -> str:
+    """Attributes of a frame's first row: its scope and the bytes of its boxes."""
+    figure = format_bytes(size) if size else ""
+    return f"label=<{_line(scope, figure, columns.total, bold=True)}>"
 
 
 def peak_bar(report: Report, columns: Columns) -> str:
-    """The op at the peak, over the whole width."""
-    peak = report.peak
-    when = f"{peak.phase}, op {peak.position:,} of {peak.positions:,}"
-    room = columns.total - 12 - text_width(when, SIZE)
-    kind = elide(peak.op_type, room, SIZE, bold=True)
-    scope = elide(peak.scope, room - text_width(kind, SIZE, bold=True) - 6, SIZE)
-    left = f"<b>{escape(kind)}</b>  {escape(scope)}" if scope != "…" else f"<b>{escape(kind)}</b>"
-    cells = f'<td align="left">{white(left)}</td><td align="right">{white(escape(when))}</td>'
-    table = f'<table border="0" cellborder="0" cellspacing="0" cellpadding="3" bgcolor="{INK}" width="{columns.total}">'
-    return f"{table}<tr>{cells}</tr></table>"
+    """Attributes of the op at the peak, over the whole width."""
+    peak, width = report.peak, columns.total
+    when = f"{peak.phase}, position {peak.position} of {peak.positions}"
+    lines = [_line(f"peak op: {peak.op_type}", "", width, bold=True), _line(peak.scope, when, width)]
+    rows = "".join(f"<tr><td>{_white(line)}</td></tr>" for line in lines)
+    inner = f"<table {_TABLE}>{rows}</table>"
+    outer = f'<table border="0" cellborder="0" cellspacing="0" cellpadding="{FRAME:g}" bgcolor="{INK}">'
+    return f"label=<{outer}<tr><td>{inner}</td></tr></table>>"
 
 
-def white(label: str) -> str:
-    """The label in white."""
+def _white(label: str) -> str:
     return f'<font color="#ffffff">{label}</font>'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphmem.render.fold import Group
@@ -37,6 +37,15 @@ class Cluster:
         return rest or words(group.scope)[-1].lstrip("/_")
 
 
+def components(scope: str) -> list[str]:
+    """The components of a scope, separators kept.
+
+    >>> components("encoder/block_{0–3}/attn_out")
+    ['encoder', '/block_{0–3}', '/attn_out']
+    """
+    return re.split(r"(?<=.)(?=/)", scope)
+
+
 def words(scope: str) -> list[str]:
     """The words of a scope, separators kept: where its tree branches. Numbers stay with the word before them.
 
@@ -57,13 +66,18 @@ def cluster(groups: Sequence[Group], depth: int | None = None) -> list[Cluster]:
         parts = [list(groups)] if groups else []
         while len(parts) < FEW:
             splits = [(index, _children(part)) for index, part in enumerate(parts)]
-            splits = [split for split in splits if 1 < len(split[1]) <= MANY + 1 - len(parts)]
+            splits = [split for split in splits if _worthwhile(split[1]) and len(split[1]) <= MANY + 1 - len(parts)]
             if not splits:
                 break
             index, children = max(splits, key=lambda split: (sum(group.bytes for group in parts[split[0]]), -split[0]))
             parts[index : index + 1] = children
-    clusters = [Cluster("".join(_shared(part)), tuple(sorted(part, key=lambda group: group.born))) for part in parts]
+    clusters = [Cluster(_title(part), tuple(sorted(part, key=lambda group: group.born))) for part in parts]
     return sorted(clusters, key=lambda item: min(group.born for group in item.groups))
+
+
+def _title(groups: Sequence[Group]) -> str:
+    """What the scopes start with: whole components, or words if these are all that they share."""
+    return "".join(_shared(groups, components) or _shared(groups, words))
 
 
 def _by_start(groups: Sequence[Group], depth: int) -> dict[str, list[Group]]:
@@ -73,9 +87,15 @@ def _by_start(groups: Sequence[Group], depth: int) -> dict[str, list[Group]]:
     return table
 
 
-def _shared(groups: Sequence[Group]) -> list[str]:
-    """The words that all the groups start with."""
-    paths = [words(group.scope) for group in groups]
+def _worthwhile(children: Sequence[Sequence[Group]]) -> bool:
+    """Whether three in four boxes would still have company."""
+    together = sum(len(child) for child in children if len(child) > 1)
+    return len(children) > 1 and 4 * together >= 3 * sum(map(len, children))
+
+
+def _shared(groups: Sequence[Group], split: Callable[[str], list[str]]) -> list[str]:
+    """The words, or components, that all the groups start with."""
+    paths = [split(group.scope) for group in groups]
     shared: list[str] = []
     for column in zip(*paths, strict=False):
         if len(set(column)) > 1:
@@ -85,9 +105,14 @@ def _shared(groups: Sequence[Group]) -> list[str]:
 
 
 def _children(groups: Sequence[Group]) -> list[list[Group]]:
-    """The groups by the first word in which they differ."""
-    at = len(_shared(groups))
-    table: dict[str, list[Group]] = {}
-    for group in groups:
-        table.setdefault("".join(words(group.scope)[at : at + 1]), []).append(group)
-    return list(table.values())
+    """The groups by the first path component in which they differ, or by the first word if that keeps none together."""
+    children: list[list[Group]] = []
+    for split in (components, words):
+        at = len(_shared(groups, split))
+        table: dict[str, list[Group]] = {}
+        for group in groups:
+            table.setdefault("".join(split(group.scope)[at : at + 1]), []).append(group)
+        children = list(table.values())
+        if _worthwhile(children):
+            break
+    return children

@@ -25,12 +25,14 @@ class RoleStyle:
     Attributes:
         fill: the role's colour, `#rrggbb`: bars, areas, swatches.
         text: the colour of text on `fill`.
-        border: Graphviz's style of the outline, a second sign of the role in a grey print.
+        line: style of an outline, "solid", "dashed" or "dotted": a second sign of the role in a grey print.
+        pen: width of an outline in points.
     """
 
     fill: str
     text: str
-    border: str = "solid"
+    line: str = "solid"
+    pen: float = 0.5
 
     @property
     def tint(self) -> str:
@@ -55,9 +57,9 @@ ROLE_STYLES: dict[str, RoleStyle] = {
     "input": RoleStyle("#9a9ea5", INK),
     "constant": RoleStyle("#dcdce0", INK),
     "activation": RoleStyle("#74c3ee", INK),
-    "gradient": RoleStyle("#bd431a", "#ffffff", "bold"),
-    "update": RoleStyle("#d9922a", INK, "dashed"),
-    "scratch": RoleStyle("#fbee7a", INK, "dotted"),
+    "gradient": RoleStyle("#bd431a", "#ffffff", pen=1.3),
+    "update": RoleStyle("#d9922a", INK, "dashed", 0.8),
+    "scratch": RoleStyle("#fbee7a", INK, "dotted", 0.8),
     "output": RoleStyle("#0b5c40", "#ffffff"),
 }
 """Role -> style, in the order of `graphmem.graph.model.ROLES`."""

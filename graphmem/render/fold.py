@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from statistics import median
 
 from graphmem.errors import InternalError
 from graphmem.render.patterns import head, numbers_of, pattern, skeleton
 from graphmem.report.report import FrontierBuffer
 
-ENOUGH = 0.85
-"""The share of the known bytes that the shown groups should hold before a coarser folding is tried."""
+ENOUGH = (0.8, 0.5)
+"""The share of the known bytes that the shown groups must hold for the finest folding, and for the next, to be taken."""
 
-SMALL = 0.01
+SMALL = 0.02
 """Groups below this share of the known bytes are not worth a box of their own."""
 
 Key = Callable[[FrontierBuffer], Hashable]
@@ -74,9 +74,11 @@ def _runs(members: list[FrontierBuffer]) -> list[list[FrontierBuffer]]:
     usual = median([gap for gap in gaps if gap > 0])
     runs = [[order[0]]]
     for index, gap in zip(order[1:], gaps, strict=True):
-        if gap > 3 * usual:
+        if gap >= 3 * usual:
             runs.append([])
         runs[-1].append(index)
+    if len(runs) > 2:  # a regular pattern of repeated blocks: no two halves
+        return [members]
     return [[members[index] for index in sorted(run)] for run in runs]
 
 
@@ -104,27 +106,31 @@ def levels(peak_op: str) -> tuple[Key, ...]:
 def fold_to(buffers: Sequence[FrontierBuffer], top: int, peak_op: str = "") -> tuple[list[Group], list[FrontierBuffer]]:
     """At most `top` groups, in order of birth, and the rest: small or too many to show.
 
-    The finest folding whose `top` largest groups hold `ENOUGH` of the bytes; the one that holds most if none does.
+    The finest folding whose `top` largest groups hold `ENOUGH` of the bytes, else the coarsest.
     """
-    best: tuple[int, list[Group]] | None = None
+    kept: list[Group] = []
     total = sum(buffer.bytes or 0 for buffer in buffers)
-    for key in levels(peak_op):
-        shown = _largest(fold(buffers, key), top, total)
-        held = sum(group.bytes for group in shown)
-        if best is None or held > best[0]:
-            best = (held, shown)
-        if held >= ENOUGH * total:
+    for key, enough in zip_longest(levels(peak_op), ENOUGH, fillvalue=0.0):
+        kept = _largest(fold(buffers, key), top, total, peak_op)
+        if sum(group.bytes for group in kept) >= enough * total:
             break
-    kept = best[1] if best else []
     taken = {id(buffer) for group in kept for buffer in group.buffers}
     rest = [buffer for buffer in buffers if id(buffer) not in taken]
     check_totals(kept, rest, buffers)
     return kept, rest
 
 
-def _largest(groups: list[Group], top: int, total: int) -> list[Group]:
-    """The `top` largest groups that are not small; up to a quarter of the places are for those of unknown size."""
-    known = sorted((group for group in groups if not group.unknown), key=lambda group: (-group.bytes, group.born))
+def _largest(groups: list[Group], top: int, total: int, peak_op: str) -> list[Group]:
+    """The `top` largest groups that are not small, those of the op at the peak first.
+
+    Up to a quarter of the places are for groups of unknown size.
+    """
+
+    def rank(group: Group) -> tuple[bool, int, int]:
+        touched = any(peak_op in (buffer.op, buffer.last_reader) for buffer in group.buffers)
+        return not touched, -group.bytes, group.born
+
+    known = sorted((group for group in groups if not group.unknown), key=rank)
     unknown = [group for group in groups if group.unknown]
     places = min(len(unknown), max(1, top // 4))
     large = [group for group in known if group.bytes >= SMALL * total and group.bytes > 0]

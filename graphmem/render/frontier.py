@@ -1,37 +1,39 @@
 """The frontier as a picture: the cut of the step at its peak, as DOT text.
 
-The op at the peak is the black bar on top. Below it a row for each group of tensors alive at that moment: what made them,
-their box, what reads them last; rows of one scope share a frame. One column of a paper wide (84 mm), text of 7 points.
-`graphmem.render.engines` draws it.
+The op at the peak is the black bar on top. Below it a row for each group of tensors alive at that moment: what made
+them, their box, what reads them last; rows of one scope share a frame. At the foot is the legend, with the sums by role.
+One column of a paper wide (84 mm), with text of 7 points. `graphmem.render.engines` draws it.
 
 Each row is a rank of the layout, so that the order of the rows is ours and lines never cross.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from graphmem.errors import TargetError
 from graphmem.render.boxes import (
+    FRAME,
     NODESEP,
     PAD,
     Columns,
-    heading,
+    headings,
     op_label,
     others_box,
     peak_bar,
     peak_tag,
     quote,
     tensor_box,
+    title,
 )
 from graphmem.render.clusters import Cluster, cluster
 from graphmem.render.colours import FAINT, INK
 from graphmem.render.fold import Group, fold_to
-from graphmem.render.legend import alive_table, held_table
-from graphmem.render.patterns import pattern
+from graphmem.render.legend import foot
+from graphmem.render.patterns import common_scope, pattern, skeleton
 from graphmem.report.report import Report
 
-TOP = 12
+TOP = 10
 """Boxes shown unless asked otherwise."""
 
 MOST = 18
@@ -46,7 +48,7 @@ def frontier_dot(report: Report, *, top: int = TOP, depth: int | None = None, wi
 
     Args:
         report: may be loaded from JSON; only its plain data is read.
-        top: how many boxes at most; what they leave is one box "and … others", so that the bytes add up to the step peak.
+        top: how many boxes at most; what they leave is one box "and … others", so that the bytes add up.
         depth: components of the scopes that make a frame; `None`: where it gives a handful of frames.
         width_mm: width of the picture in millimetres.
 
@@ -68,6 +70,7 @@ class _Picture:
     def __init__(self, report: Report, top: int, depth: int | None, columns: Columns) -> None:
         self.report, self.columns = report, columns
         groups, self.rest = fold_to(report.frontier, top, report.peak.op)
+        self.model = common_scope([group.scope for group in groups])
         self.clusters = cluster(groups, depth)
         self.groups = [group for part in self.clusters for group in part.groups]
         self.largest = max([group.bytes for group in self.groups] + [sum(item.bytes or 0 for item in self.rest), 1])
@@ -76,79 +79,85 @@ class _Picture:
     def lines(self) -> Iterator[str]:
         """The DOT text, line by line."""
         yield "digraph frontier {"
-        yield f"  graph [rankdir=TB, newrank=true, ranksep=0.04, nodesep={NODESEP / 72:.3f}, pad={PAD / 72:.3f}, margin=0];"
+        # Graphviz leaves 8 points beside a frame; without them the width is the same with frames and without.
+        pad = f"{(PAD - 8 * any(map(_framed, self.clusters))) / 72:.3f},{PAD / 72:.3f}"
+        yield f'  graph [newrank=true, ranksep=0.02, nodesep={NODESEP / 72:.3f}, pad="{pad}", margin=0];'
         yield f'  graph [fontname="Helvetica", fontsize=7, fontcolor="{INK}"];'
-        yield f'  node [shape=plain, fontname="Helvetica", fontsize=7, fontcolor="{INK}"];'
+        yield f'  node [shape=plain, fontname="Helvetica", fontsize=7, fontcolor="{INK}", margin=0, width=0, height=0];'
         yield f'  edge [color="{FAINT}", penwidth=0.6, arrowsize=0.4];'
-        yield from self._row(("peak", peak_bar(self.report, self.columns), ""))
+        yield from self._row(peak=peak_bar(self.report, self.columns))
         if self.groups:
-            yield from self._headings()
+            made, alive, read = headings(self.columns)
+            yield from self._row("style=invis", made=made, alive=alive, read=read)
         for number, part in enumerate(self.clusters):
             yield from self._cluster(number, part)
         if self.rest:
-            yield from self._row(("others", others_box(self.rest, self.columns, self.largest), ""))
-        alive, held = alive_table(self.report, self.columns), held_table(self.report, self.columns)
-        yield from self._row(("alive", alive, ""), ("held", held, ""), edge="style=invis")
+            yield from self._row(others=others_box(self.rest, self.columns, self.largest))
+        yield from self._row(foot=foot(self.report, self.columns))
         yield f"  {' -> '.join(self.column)} [style=invis, weight=100];"
         yield "}"
 
-    def _row(self, *nodes: tuple[str, str, str], edge: str = "") -> Iterator[str]:
-        """Nodes side by side: (name, label, other attributes); the middle one continues the column."""
-        for name, label, more in nodes:
-            yield f"  {name} [label=<{label}>{more}];"
-        names = [name for name, _, _ in nodes]
-        self.column.append(names[len(names) // 2] if len(names) != 2 else names[0])
-        if len(names) > 1:
-            yield f"  {{ rank=same; {' -> '.join(names)}{f' [{edge}]' if edge else ''}; }}"
-
-    def _headings(self) -> Iterator[str]:
-        made, alive, read = heading(self.columns)
-        yield from self._row(("made", made, ""), ("tensors", alive, ""), ("read", read, ""), edge="style=invis")
+    def _row(self, edge: str = "", **nodes: str) -> Iterator[str]:
+        """One or three nodes side by side, name -> attributes; the middle one continues the column."""
+        for name, attributes in nodes.items():
+            yield f"  {name} [{attributes}];"
+        self.column.append(list(nodes)[len(nodes) // 2])
+        if len(nodes) > 1:
+            yield f"  {{ rank=same; {' -> '.join(nodes)}{f' [{edge}]' if edge else ''}; }}"
 
     def _cluster(self, number: int, part: Cluster) -> Iterator[str]:
-        framed = len(part.groups) > 1 and part.scope != ""
-        if framed:
-            title = self.columns.title(part.scope, part.bytes)
+        if _framed(part):
             yield f"  subgraph cluster{number} {{"
-            yield f"  graph [label=<{title}>, labelloc=t, labeljust=l, margin=3];"
-            yield '  graph [style="filled,rounded", color="#ececec", fillcolor="#f3f3f3"];'
+            yield f'  graph [margin={FRAME:g}, style=filled, color="#f0f0f0"];'
+            yield from self._row(**{f"title{number}": title(self._inside(part.scope), part.bytes, self.columns)})
         for group in part.groups:
             yield from self._group(group, part)
-        if framed:
+        if _framed(part):
             yield "  }"
 
     def _group(self, group: Group, part: Cluster) -> Iterator[str]:
         index = self.groups.index(group)
-        box = tensor_box(group, part.short_name(group), self.columns, self.largest)
+        box = tensor_box(group, self._inside(part.short_name(group)), self.columns, self.largest)
         yield from self._row(
-            (f"maker{index}", self._maker(group), ""),
-            (f"box{index}", box, f", tooltip={quote(_full_names(group))}"),
-            (f"reader{index}", self._reader(group, part), ""),
+            **{
+                f"maker{index}": self._maker(group),
+                f"box{index}": f"{box}, tooltip={quote(_full_names(group))}",
+                f"reader{index}": self._reader(group, part),
+            }
         )
+
+    def _inside(self, scope: str) -> str:
+        """The scope without the name of the model, which all have in common."""
+        return scope.removeprefix(self.model)
 
     def _maker(self, group: Group) -> str:
         if all(buffer.op == self.report.peak.op for buffer in group.buffers):
-            return peak_tag(self.columns.maker, "right")
-        return op_label([buffer.made_by for buffer in group.buffers], "", self.columns.maker, "right")
+            return peak_tag(self.columns.op, "right")
+        return op_label([buffer.made_by for buffer in group.buffers], "", self.columns.op, "right")
 
     def _reader(self, group: Group, part: Cluster) -> str:
         peak, buffers = self.report.peak, group.buffers
         if all(buffer.last_reader == peak.op or buffer.freed == peak.position + 1 for buffer in buffers):
-            return peak_tag(self.columns.reader, "left")
+            return peak_tag(self.columns.op, "left")
         readers = [buffer for buffer in buffers if buffer.last_reader]
         if not readers:
-            return op_label(["held to the end"], "", self.columns.reader, "left")
-        scope = pattern(buffer.last_reader_scope for buffer in readers)
-        elsewhere = "" if scope in ("", group.scope) else scope.removeprefix(part.scope).lstrip("/_") or scope
+            return op_label(["held to the end"], "", self.columns.op, "left")
+        scopes = {buffer.last_reader_scope for buffer in readers}
+        scope = pattern(scopes) if len(set(map(skeleton, scopes))) == 1 else ""
+        known = scope == group.scope or (_framed(part) and scope.startswith(part.scope))
         types = [buffer.last_reader_type for buffer in readers]
-        return op_label(types, elsewhere, self.columns.reader, "left")
+        return op_label(types, "" if known else self._inside(scope), self.columns.op, "left")
 
 
-def _full_names(group: Group, most: int = 4) -> str:
+def _framed(part: Cluster) -> bool:
+    return len(part.groups) > 1 and part.scope != ""
+
+
+def _full_names(group: Group, most: int = 4) -> list[str]:
     """What an SVG viewer shows over a box: the tensors' names and their last readers."""
-    shown: Sequence[str] = [
+    shown = [
         buffer.tensor + (f", last read by {buffer.last_reader}" if buffer.last_reader else "")
         for buffer in group.buffers[:most]
     ]
     hidden = len(group.buffers) - len(shown)
-    return "\n".join([*shown, *([f"and {hidden} others"] if hidden else [])])
+    return [*shown, *([f"and {hidden} others"] if hidden else [])]

@@ -2,45 +2,61 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from graphmem.render.boxes import Columns, escape
 from graphmem.render.colours import FAINT, in_role_order, role_style
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
 
+_GAP = 14
+"""Points between the two sides."""
 
-def alive_table(report: Report, columns: Columns) -> str:
-    """What the step has alive at the peak, by role: the bytes of the boxes add up to these."""
-    roles: dict[str, int] = {}
+
+def foot(report: Report, columns: Columns) -> str:
+    """Attributes of the node below the boxes: what is alive at the peak, by role, and what the step holds all along.
+
+    The boxes add up to the former. The latter are variables, inputs and constants, which no order of the ops can free.
+    """
+    alive: dict[str, int] = {}
     for buffer in report.frontier:
-        roles[buffer.role] = roles.get(buffer.role, 0) + (buffer.bytes or 0)
-    bound = "≥ " if report.at_least else ""
-    return _table("alive at the peak", bound + format_bytes(report.step_peak_bytes), roles, columns)
-
-
-def held_table(report: Report, columns: Columns) -> str:
-    """What the step holds from start to end, by role: variables, inputs, constants."""
-    roles = {
+        alive[buffer.role] = alive.get(buffer.role, 0) + (buffer.bytes or 0)
+    held = {
         "weight": report.weight_bytes,
         "optimizer state": report.optimizer_bytes,
         "other state": report.other_state_bytes,
         "input": report.argument_bytes,
         "constant": report.constant_bytes,
     }
-    held = {role: size for role, size in roles.items() if size}
-    return _table("held all along", format_bytes(sum(held.values())), held, columns)
+    held = {role: size for role, size in held.items() if size}
+    bound = "≥ " if report.at_least else ""
+    left = _entries("alive at the peak", bound, report.step_peak_bytes, alive)
+    right = _entries("held all along", "", sum(held.values()), held)
+    width = (columns.total - _GAP) // 2
+    rows = "".join(
+        f'<tr>{_cells(one, width)}<td width="{_GAP}"></td>{_cells(other, width)}</tr>'
+        for one, other in zip_longest(left, right)
+    )
+    total = f"<b>needed in all: {bound}{format_bytes(report.needed_bytes)}</b>"
+    rows += f'<tr><td colspan="7" align="right">{total}</td></tr>'
+    return f'label=<<table border="0" cellborder="0" cellspacing="0" cellpadding="1">{rows}</table>>'
 
 
-def _table(title: str, figure: str, roles: dict[str, int], columns: Columns) -> str:
-    width = columns.total // 2 - 8
-    rows = f'<tr><td colspan="2" align="left"><b>{title}</b></td><td align="right"><b>{figure}</b></td></tr>'
-    rows += "".join(_entry(role, size, width) for role, size in in_role_order(roles))
-    return f'<table border="0" cellborder="0" cellspacing="0" cellpadding="1" width="{width}">{rows}</table>'
+def _entries(title: str, bound: str, total: int, roles: dict[str, int]) -> list[tuple[str, str, str]]:
+    """(colour, words, figure) for each line of one side; the title has no colour."""
+    lines = [(role_style(role).fill, role, format_bytes(size)) for role, size in in_role_order(roles)]
+    return [("", title, bound + format_bytes(total)), *lines]
 
 
-def _entry(role: str, size: int, width: int) -> str:
+def _cells(entry: tuple[str, str, str] | None, width: int) -> str:
+    if entry is None:
+        return '<td colspan="3"></td>'
+    colour, words, figure = entry
+    if not colour:
+        return f'<td colspan="2" align="left"><b>{words}</b></td><td align="right" width="46"><b>{figure}</b></td>'
     swatch = (
         '<table border="0" cellborder="1" cellspacing="0" cellpadding="0"><tr>'
-        f'<td width="9" height="6" fixedsize="true" color="{FAINT}" bgcolor="{role_style(role).fill}"></td></tr></table>'
+        f'<td width="9" height="6" fixedsize="true" color="{FAINT}" bgcolor="{colour}"></td></tr></table>'
     )
-    name = f'<td align="left" width="{width - 60}">{escape(role)}</td>'
-    return f'<tr><td width="12">{swatch}</td>{name}<td align="right">{format_bytes(size)}</td></tr>'
+    name = f'<td align="left" width="{width - 60}">{escape(words)}</td>'
+    return f'<td width="14" align="left">{swatch}</td>{name}<td align="right" width="46">{figure}</td>'

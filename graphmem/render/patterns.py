@@ -33,6 +33,17 @@ def pattern(names: Iterable[str]) -> str:
     return "".join(_slot(sorted(set(column), key=_natural)) for column in zip(*map(_slots, distinct), strict=True))
 
 
+def common_scope(scopes: Sequence[str]) -> str:
+    """The path components, with a slash at the end, that all scopes but "" lie below: the model's own name.
+
+    >>> common_scope(["gpt/block_1/ffn", "gpt/logits", ""]), common_scope(["gpt/logits"]), common_scope(["a/b", "a"])
+    ('gpt/', '', '')
+    """
+    named = [scope for scope in scopes if scope]
+    start = _start(named) if len(named) > 1 else ""
+    return start[: start.rfind("/") + 1]
+
+
 def _start(names: Sequence[str]) -> str:
     """What the names start with, cut after a separator."""
     start = ""

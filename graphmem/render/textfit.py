@@ -46,6 +46,19 @@ def elide(text: str, width: float, size: float, *, bold: bool = False) -> str:
     return "…"
 
 
+def elide_path(text: str, width: float, size: float, *, bold: bool = False) -> str:
+    """As `elide`, but of a path the first components go before the last one is cut.
+
+    >>> elide_path("decoder_layer_{0–11}/attention/query", 60, 7)
+    '…/attention/query'
+    """
+    while text_width(text, size, bold=bold) > width and "/" in text.removeprefix("…/"):
+        text = "…/" + text.removeprefix("…/").partition("/")[2]
+    return elide(
+        text if text_width(text, size, bold=bold) <= width else text.removeprefix("…/"), width, size, bold=bold
+    )
+
+
 def wrap_op_type(text: str, width: float, size: float) -> list[str]:
     """The name of an op type in lines no wider than `width` points, broken between its words.
 
