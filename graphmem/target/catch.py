@@ -12,14 +12,15 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import tensorflow as tf
 
 from graphmem.errors import GraphmemError, TargetError, UserCodeError
 from graphmem.target import training_graph
-from graphmem.target.data import Described, Feed, argument_spec, describe, describe_batch, inputs_only
+from graphmem.target.caught import Caught, Stop, backend_error, feed_of, other_backend, owner_of
+from graphmem.target.data import Described, describe, describe_batch, inputs_only
+from graphmem.target.leaves import argument_spec
 from graphmem.target.patching import Patch
 from graphmem.target.user_code import is_users
 
@@ -46,42 +47,6 @@ _EAGER_UPDATES = (
     ("tensorflow.python.ops.resource_variable_ops", "ResourceVariable.assign_add"),
     ("tensorflow.python.ops.resource_variable_ops", "ResourceVariable.assign_sub"),
 )
-
-
-class Stop(BaseException):
-    """Ends the user's code. No `Exception`, so that the user's `except Exception` does not keep it."""
-
-
-@dataclass
-class Caught:
-    """The call that the user's code was stopped at.
-
-    Attributes:
-        name: the method of a Keras model, such as "fit", or the name of a `tf.function`.
-        kind: "train", "test" or "predict" for a method, "custom" for a `tf.function`.
-        where: "model.py line 12".
-        framework: "keras", "tf_keras" or "tf".
-        models, optimizers: the Keras objects in it; for a method the one model and no optimizer.
-        data: what the method's data feeds to one step.
-        function, args, kwargs: the `tf.function` and its arguments, tensors as specs.
-        owner: the object whose method the function is.
-        notes: for the report, one sentence each.
-        user_files: absolute paths of the user's files.
-    """
-
-    name: str
-    kind: str
-    where: str
-    framework: str
-    models: list[Any] = field(default_factory=list)
-    optimizers: list[Any] = field(default_factory=list)
-    data: Described | None = None
-    function: Any = None
-    owner: Any = None
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    user_files: set[str] = field(default_factory=set)
 
 
 class Catcher:
@@ -166,7 +131,7 @@ class Catcher:
             data = self._data(framework, method, given)
         except GraphmemError as error:
             self._stop(error)
-        notes = [f"stopped at {method}() in {where}; nothing was run."]
+        notes = [f"Stopped at {method}() in {where}; nothing was run."]
         if wanted is None and kind != "train":
             notes.append(f"{method}() is the first such call of the script; for a training step name the model itself.")
         self._stop(Caught(method, kind, where, framework, [model], data=data, notes=notes))
@@ -176,7 +141,7 @@ class Catcher:
             parts = (given.get(name) for name in ("x", "y", "sample_weight", "class_weight"))
             data = describe_batch(*parts, method=method, framework=framework)
         else:
-            data = describe(_feed(method, given, self._kind), framework=framework)
+            data = describe(feed_of(method, given, self._kind), framework=framework)
         return inputs_only(data) if self._kind == "predict" and not method.startswith("predict") else data
 
     def _refuse(self, backend: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -225,8 +190,8 @@ class Catcher:
         name = getattr(getattr(function, "python_function", None), "__name__", None) or concrete.name
         framework, models, optimizers = training_graph.owners(concrete)
         args, kwargs = tf.nest.map_structure(argument_spec, (args, kwargs))
-        notes = [f"stopped at the first call of {name}() in {where}; nothing was run."]
-        return Caught(name, "custom", where, framework, models, optimizers, function=function, owner=_owner(function),
+        notes = [f"Stopped at the first call of {name}() in {where}; nothing was run."]
+        return Caught(name, "custom", where, framework, models, optimizers, function=function, owner=owner_of(function),
                       args=args, kwargs=kwargs, notes=notes)  # fmt: skip
 
     # Training without a graph.
@@ -252,47 +217,12 @@ class Catcher:
         return update
 
 
-def _owner(function: Any) -> Any:
-    """The object whose method the `tf.function` is; the function itself refers to it only weakly."""
-    method = inspect.unwrap(getattr(function, "python_function", function))
-    return getattr(getattr(method, "__self__", None), "target", None)
-
-
-def other_backend() -> str | None:
-    """The Keras 3 backend that the user chose, if it is not TensorFlow."""
-    config = sys.modules.get("keras.src.backend.config")
-    for name in (os.environ.get("KERAS_BACKEND"), config.backend() if config is not None else None):
-        if name and name != "tensorflow":
-            return name
-    return None
-
-
-def backend_error(backend: str) -> TargetError:
-    """The error for a script that trains with something else than eager TensorFlow 2."""
-    return TargetError(f"this script trains with Keras on {backend}; graphmem analyses eager TensorFlow 2 only.")
-
-
 def _require_compiled(model: Any, method: str) -> None:
     """Raise as Keras does if `compile()` was not called."""
     if hasattr(model, "_assert_compile_called"):
         model._assert_compile_called(method)
     elif hasattr(model, "_assert_compile_was_called"):
         model._assert_compile_was_called()
-
-
-def _feed(method: str, given: dict[str, Any], wanted: str | None) -> Feed:
-    """The data arguments of fit, evaluate or predict; for a test step those that `fit` would validate with."""
-    validation = given.get("validation_data")
-    if wanted == "test" and validation is not None:
-        parts = validation if isinstance(validation, (tuple, list)) else (validation,)
-        x, y, weights = (*parts, None, None)[:3]
-        batch_size = given.get("validation_batch_size") or given.get("batch_size")
-        return Feed(x, y, weights, batch_size, steps=given.get("validation_steps"))
-    return Feed(
-        given["x"], given.get("y"), given.get("sample_weight"), given.get("batch_size"), given.get("class_weight"),
-        given.get("steps_per_epoch" if method == "fit" else "steps"),
-        0.0 if validation is not None else given.get("validation_split") or 0.0,
-    )  # fmt: skip
 
 
 def _runs_now() -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from graphmem.errors import TargetError
+from graphmem.target.leaves import closed_by, floatx, has_base, specs, tuples
 from graphmem.target.pipeline import dataset_specs, leading, needs_an_element
 
 
@@ -62,26 +63,26 @@ def describe(feed: Feed, *, framework: str) -> Described:
         raise TargetError("the dataset is distributed, and graphmem analyses one device: pass the dataset itself.")
     if isinstance(x, tf.data.Dataset):
         return _of_dataset(feed, framework)
-    if _has_base(x, "PyDataset") or _has_base(x, "Sequence", "tf_keras"):
-        return _of_batches(_getitems(x), feed, framework, f"{type(x).__name__} was asked for one batch")
-    if _has_base(x, "DataLoader") or (hasattr(x, "__next__") and hasattr(x, "__iter__")):
+    if has_base(x, "PyDataset") or has_base(x, "Sequence", "tf_keras"):
+        return _of_batches(_getitems(x), feed, framework, f"The {type(x).__name__} was asked for one batch")
+    if has_base(x, "DataLoader") or (hasattr(x, "__next__") and hasattr(x, "__iter__")):
         if framework == "keras" and isinstance(x, tf.data.Iterator):
             raise ValueError("Keras 3 takes a tf.data.Dataset, not an iterator over one.")
-        return _of_batches(iter(x), feed, framework, f"the {type(x).__name__} was run for one batch")
+        return _of_batches(iter(x), feed, framework, f"The {type(x).__name__} was run for one batch")
     return _of_arrays(feed, framework)
 
 
 def describe_batch(x: Any, y: Any, sample_weight: Any, class_weight: Any, *, method: str, framework: str) -> Described:
     """The data of `train_on_batch`, `test_on_batch` or `predict_on_batch`, which Keras 3 passes on without casting."""
     legacy = framework == "tf_keras"
-    x, y, sample_weight = (_specs(part, framework, cast=legacy) for part in (x, y, sample_weight))
+    x, y, sample_weight = (specs(part, framework, cast=legacy) for part in (x, y, sample_weight))
     data: tuple[Any, ...] = (x, y, sample_weight)
     batch = leading(data)
     if legacy:
-        data = tuple(part for part in map(_tuples, data) if part is not None)
+        data = tuple(part for part in map(tuples, data) if part is not None)
         data = _weighted(data, class_weight) if class_weight else data
     elif class_weight is not None:
-        data = (x, y, tf.TensorSpec((batch,), _floatx(framework)))
+        data = (x, y, tf.TensorSpec((batch,), floatx(framework)))
     if method == "predict_on_batch":
         data = data[:1]
     return Described(data, batch)
@@ -113,15 +114,6 @@ def parts(described: Described) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def argument_spec(value: Any) -> Any:
-    """The spec of a tensor or array given to a `tf.function`; anything else as it is."""
-    if isinstance(value, (tf.Tensor, np.ndarray, np.generic)):
-        return tf.TensorSpec(value.shape, _dtype_name(value))
-    if isinstance(value, (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)):
-        return tf.type_spec_from_value(value)
-    return value
-
-
 def _of_arrays(feed: Feed, framework: str) -> Described:
     x, y, weights = (_as_arrays(part, framework) for part in (feed.x, feed.y, feed.sample_weight))
     lengths = sorted({int(leaf.shape[0]) for leaf in tf.nest.flatten((x, y, weights)) if leaf is not None})
@@ -130,10 +122,10 @@ def _of_arrays(feed: Feed, framework: str) -> Described:
     samples = math.floor(lengths[0] * (1.0 - feed.validation_split)) if feed.validation_split else lengths[0]
     batch = feed.batch_size or (math.ceil(samples / feed.steps) if feed.steps else 32)
     batch = min(int(batch), samples)
-    x, y, weights = (_tuples(_specs(part, framework, cast=True, batch=batch)) for part in (x, y, weights))
+    x, y, weights = (tuples(specs(part, framework, cast=True, batch=batch)) for part in (x, y, weights))
     if framework == "keras":
         if feed.class_weight is not None:
-            weights = tf.TensorSpec((batch,), _floatx(framework))
+            weights = tf.TensorSpec((batch,), floatx(framework))
         elif weights is not None and tf.nest.is_nested(y) and not tf.nest.is_nested(weights):
             one = weights
             weights = tf.nest.map_structure(lambda _: one, y)
@@ -153,9 +145,9 @@ def _of_dataset(feed: Feed, framework: str) -> Described:
         element = next(iter(dataset), None)
         if element is None:
             raise ValueError("the tf.data.Dataset is empty.")
-        specs = tf.nest.map_structure(_closed, specs, element)
+        specs = tf.nest.map_structure(closed_by, specs, element)
         batch = batch or leading(specs)
-        notes.append("the input pipeline was run for one element, as its shapes are not static.")
+        notes.append("The input pipeline was run for one element, as its shapes are not static.")
     return Described(_weighted(specs, feed.class_weight) if feed.class_weight else specs, batch, notes)
 
 
@@ -165,17 +157,17 @@ def _of_batches(batches: Iterator[Any], feed: Feed, framework: str, note: str) -
     if batch is None:
         raise ValueError(f"{type(feed.x).__name__} yields no batch.")
     if framework == "tf_keras":
-        data = _packed(*_unpacked(_tuples(_specs(batch, framework, cast=True))))
+        data = _packed(*_unpacked(tuples(specs(batch, framework, cast=True))))
         return Described(_weighted(data, feed.class_weight) if feed.class_weight else data, leading(data), [f"{note}."])
-    if _has_base(feed.x, "PyDataset"):
+    if has_base(feed.x, "PyDataset"):
         batch = batch if isinstance(batch, (dict, tuple, list)) else (batch,)
-    elif _has_base(feed.x, "DataLoader"):
+    elif has_base(feed.x, "DataLoader"):
         batch = tuple(batch)
-    if not isinstance(batch, (dict, tuple, list)) or (isinstance(batch, list) and not _has_base(feed.x, "PyDataset")):
+    if not isinstance(batch, (dict, tuple, list)) or (isinstance(batch, list) and not has_base(feed.x, "PyDataset")):
         raise ValueError(f"a generator must yield tuples such as (x, y) to Keras; it yielded a {type(batch).__name__}.")
-    data = _tuples(_specs(batch, framework, cast=False))
+    data = tuples(specs(batch, framework, cast=False))
     if feed.class_weight is not None and isinstance(data, tuple) and len(data) == 2:
-        data = (*data, tf.TensorSpec((leading(data[1]),), _floatx(framework)))
+        data = (*data, tf.TensorSpec((leading(data[1]),), floatx(framework)))
     return Described(data, leading(data), [f"{note}."])
 
 
@@ -192,52 +184,6 @@ def _as_arrays(part: Any, framework: str) -> Any:
     if all(leaf is None or hasattr(leaf, "__array__") for leaf in tf.nest.flatten(part)):
         return tf.nest.map_structure(lambda leaf: leaf if leaf is None else np.asarray(leaf), part)
     raise ValueError(f"Keras takes arrays, tensors or datasets; this is a {type(part).__name__} of Python values.")
-
-
-def _specs(nest: Any, framework: str, *, cast: bool, batch: int | None = None) -> Any:
-    """Specs of a nest of arrays: floats as `floatx` where Keras casts them, the first dimension `batch` if given."""
-    return tf.nest.map_structure(lambda leaf: _spec(leaf, framework, cast, batch), nest)
-
-
-def _spec(leaf: Any, framework: str, cast: bool, batch: int | None) -> Any:
-    if leaf is None:
-        return None
-    if not hasattr(leaf, "shape"):
-        leaf = np.asarray(leaf)
-    shape: list[int | None] = list(leaf.shape)
-    if shape and batch is not None:
-        shape[0] = batch
-    if _has_base(leaf, "Series", "pandas"):
-        shape.append(1)
-    name = _dtype_name(leaf)
-    if cast and _is_cast(leaf, name, framework):
-        name = _floatx(framework)
-    if isinstance(leaf, tf.RaggedTensor):
-        return tf.RaggedTensorSpec(shape, name, leaf.ragged_rank, leaf.row_splits.dtype)
-    if isinstance(leaf, tf.SparseTensor) or type(leaf).__module__.startswith("scipy.sparse"):
-        return tf.SparseTensorSpec(shape, name)
-    return tf.TensorSpec(shape, name)
-
-
-def _is_cast(leaf: Any, name: str, framework: str) -> bool:
-    """Whether `fit` makes `floatx` of this array: Keras 3 of any float, legacy Keras of NumPy's (and of a Series)."""
-    if framework == "tf_keras":
-        return name.startswith("float") and (isinstance(leaf, np.ndarray) or _has_base(leaf, "Series", "pandas"))
-    if _has_base(leaf, "DataFrame", "pandas"):  # cast if a column is a float of another size
-        return any(kind.kind == "f" and kind.name != _floatx(framework) for kind in map(np.dtype, leaf.dtypes))
-    return name.startswith(("float", "bfloat"))
-
-
-def _dtype_name(leaf: Any) -> str:
-    """TensorFlow's name for the dtype that a leaf has as a tensor."""
-    if _has_base(leaf, "DataFrame", "pandas"):
-        dtype: Any = np.result_type(*(np.dtype(kind) for kind in leaf.dtypes))
-    else:
-        dtype = leaf.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "OUS":
-        return "string"
-    name = str(dtype).removeprefix("torch.")
-    return str(tf.as_dtype(name if name != str(dtype) else dtype).name)
 
 
 def _weighted(data: Any, class_weight: dict[int, float]) -> tuple[Any, Any, Any]:
@@ -263,37 +209,3 @@ def _packed(x: Any, y: Any, weights: Any) -> Any:
     if y is None:
         return (x,) if isinstance(x, tuple) else x
     return (x, y) if weights is None else (x, y, weights)
-
-
-def _tuples(nest: Any) -> Any:
-    """Lists as tuples all the way down, as tf.data wants them."""
-    if isinstance(nest, (list, tuple)) and not hasattr(nest, "_fields"):
-        return tuple(_tuples(item) for item in nest)
-    if isinstance(nest, dict):
-        return {key: _tuples(item) for key, item in nest.items()}
-    return nest
-
-
-def _closed(spec: Any, value: Any) -> Any:
-    """The spec with its open dimensions taken from an element."""
-    if not isinstance(spec, tf.TensorSpec):
-        return tf.type_spec_from_value(value)
-    if spec.shape.rank is None:
-        return tf.TensorSpec(value.shape, spec.dtype, spec.name)
-    shape = [own if own is not None else seen for own, seen in zip(spec.shape, value.shape, strict=True)]
-    return tf.TensorSpec(shape, spec.dtype, spec.name)
-
-
-def _floatx(framework: str) -> str:
-    if framework == "tf_keras":
-        import tf_keras
-
-        return str(tf_keras.backend.floatx())
-    import keras
-
-    return str(keras.config.floatx())
-
-
-def _has_base(value: Any, name: str, package: str = "") -> bool:
-    """Whether a class of this name (in this package) is among the value's, without importing the package."""
-    return any(base.__name__ == name and base.__module__.startswith(package) for base in type(value).__mro__)

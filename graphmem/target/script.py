@@ -20,7 +20,8 @@ import tensorflow as tf
 
 from graphmem.errors import TargetError, UserCodeError
 from graphmem.target import effects
-from graphmem.target.catch import Catcher, Caught, Stop, backend_error, other_backend
+from graphmem.target.catch import Catcher
+from graphmem.target.caught import Caught, Stop, backend_error, other_backend
 from graphmem.target.data import Described, parts, with_batch
 from graphmem.target.patching import Patches
 from graphmem.target.pipeline import leading
@@ -37,14 +38,12 @@ class Ran:
         caught: the call it was stopped at; `None` if it ran to its end.
         user_files: absolute paths of the file and of the modules beside it that it imported.
         exited: "sys.exit(0) at line 9" if it ended itself so, else "".
-        notes: for the report, one sentence each.
     """
 
     namespace: dict[str, Any]
     caught: Caught | None = None
     user_files: set[str] = field(default_factory=set)
     exited: str = ""
-    notes: list[str] = field(default_factory=list)
 
 
 def run_file(path: str, argv: Sequence[str] = (), *, as_main: bool, kind: str | None = None) -> Ran:
@@ -67,6 +66,7 @@ def run_file(path: str, argv: Sequence[str] = (), *, as_main: bool, kind: str | 
     module = ModuleType(name)
     module.__dict__.update(__file__=path, __builtins__=__builtins__, __cached__=None)
     ran = Ran(module.__dict__)
+    backend = os.environ.get("KERAS_BACKEND")
     with _process_of_script(path, argv, module, files), user_errors(files), nothing_trains(kind, files) as catcher:
         try:
             exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
@@ -74,6 +74,8 @@ def run_file(path: str, argv: Sequence[str] = (), *, as_main: bool, kind: str | 
             if error.code not in (None, 0) and catcher.caught is None:
                 raise
             ran.exited = exit_place(error, files)
+        if os.environ.get("KERAS_BACKEND") != backend and (other := other_backend()):
+            raise backend_error(other)
     ran.user_files = files
     ran.caught = catcher.caught or catcher.skipped
     if ran.caught is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import linecache
 import os
 import re
@@ -101,19 +102,29 @@ def is_users(path: str, files: Collection[str]) -> bool:
 @contextlib.contextmanager
 def stdout_to_stderr() -> Iterator[None]:
     """Send what is written to stdout to stderr instead, by Python and by native code, while the block runs."""
-    sys.stdout.flush()
+    _flush()
     with contextlib.ExitStack() as stack:
         try:
             saved = os.dup(1)
-        except OSError:
-            saved = None  # no file descriptor 1: nothing to keep clean
-        if saved is not None:
             stack.callback(os.close, saved)
-            with contextlib.suppress(OSError):
-                os.dup2(2, 1)
-                stack.callback(os.dup2, saved, 1)
+            os.dup2(2, 1)
+        except OSError:
+            pass  # no such file descriptor: nothing to keep clean
+        else:
+            stack.callback(os.dup2, saved, 1)
+            stack.callback(_flush)  # runs first, while the descriptor still points to stderr
         with contextlib.redirect_stdout(sys.stderr):
             yield
+
+
+def _flush() -> None:
+    """Flush the buffers of stdout, those of Python and of C."""
+    for stream in (sys.stdout, sys.__stdout__):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).fflush(None)
 
 
 def exit_place(error: SystemExit, files: Collection[str]) -> str:

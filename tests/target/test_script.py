@@ -72,7 +72,7 @@ def test_fit_on_arrays_is_caught_and_the_script_ends_there(run):
     assert caught.models == [ran.namespace["model"]]
     assert specs(caught) == [((20, 8), "float32"), ((20, 2), "float32")]
     assert caught.data.batch == 20
-    assert caught.notes == ["stopped at fit() in model.py line 8; nothing was run."]
+    assert caught.notes == ["Stopped at fit() in model.py line 8; nothing was run."]
     assert "reached" not in ran.namespace
     assert unchanged(ran)
 
@@ -477,6 +477,11 @@ def test_a_loop_of_legacy_keras(tmp_path):
     assert in_a_process(tmp_path, source) == "tf_keras update None 1"
 
 
+def test_a_script_that_chooses_another_backend_and_trains_nothing_is_refused(run):
+    with pytest.raises(TargetError, match="trains with Keras on jax"):
+        run('import os\nos.environ["KERAS_BACKEND"] = "jax"\nimport keras\nmodel = keras.Sequential()\n')
+
+
 @pytest.mark.parametrize("inside", [True, False], ids=["in the script", "in the environment"])
 def test_another_backend_is_refused(tmp_path, inside):
     source = "import numpy as np, keras\nmodel = keras.Sequential([keras.layers.Dense(2)])\n"
@@ -520,7 +525,7 @@ def test_a_caught_fit_becomes_a_step(step_of, tmp_path, options, expected):
     assert (step.kind, step.batch, step.framework) == (options.kind or "train", expected[0][0][0], "keras")
     assert inputs(step) == expected
     assert step.target == "model.py"
-    assert step.notes[0] == "stopped at fit() in model.py line 8; nothing was run."
+    assert step.notes[0] == "Stopped at fit() in model.py line 8; nothing was run."
     assert str(tmp_path / "model.py") in step.user_files
 
 

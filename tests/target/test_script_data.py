@@ -8,8 +8,8 @@ tf = pytest.importorskip("tensorflow")
 import keras  # noqa: E402
 
 from graphmem.errors import TargetError  # noqa: E402
-from graphmem.target import data  # noqa: E402
 from graphmem.target.data import Described, Feed, describe, describe_batch, inputs_only, with_batch  # noqa: E402
+from graphmem.target.leaves import argument_spec  # noqa: E402
 
 pytestmark = pytest.mark.tf
 
@@ -189,7 +189,7 @@ def test_a_pipeline_with_open_shapes_is_run_for_one_element():
     described = describe(Feed(ragged.padded_batch(2)), framework="keras")
     assert described.data == tf.TensorSpec((2, 2), tf.int32)
     assert described.batch == 2
-    assert described.notes == ["the input pipeline was run for one element, as its shapes are not static."]
+    assert described.notes == ["The input pipeline was run for one element, as its shapes are not static."]
 
 
 def test_a_validation_split_leaves_fewer_samples():
@@ -241,8 +241,8 @@ def test_inputs_only_keeps_a_tuple_of_inputs_apart_from_the_targets():
 
 
 def test_arguments_of_functions_become_specs():
-    assert data.argument_spec(tf.constant([1.0])) == tf.TensorSpec((1,), tf.float32)
-    assert data.argument_spec(np.zeros((2, 3), "int16")) == tf.TensorSpec((2, 3), tf.int16)
-    assert data.argument_spec("mode") == "mode"
+    assert argument_spec(tf.constant([1.0])) == tf.TensorSpec((1,), tf.float32)
+    assert argument_spec(np.zeros((2, 3), "int16")) == tf.TensorSpec((2, 3), tf.int16)
+    assert argument_spec("mode") == "mode"
     variable = tf.Variable(1.0)
-    assert data.argument_spec(variable) is variable
+    assert argument_spec(variable) is variable

@@ -1,5 +1,6 @@
 """Errors of the user's code in one sentence, with the user's lines only."""
 
+import ctypes
 import os
 import sys
 
@@ -64,9 +65,9 @@ def test_a_syntax_error_shows_the_line_and_a_caret(raised):
 
 def test_a_line_that_tensorflow_reports_from_its_tracing_is_the_users(tmp_path):
     path = str(tmp_path / "model.py")
+    said = f'in user code:\n\n    File "{path}", line 7, in call  *\n        x\n\n    ValueError: no such shape\n'
     with pytest.raises(UserCodeError) as caught, user_errors({path}):
-        said = f'File "{path}", line 7, in call  *\n        x\n\n    ValueError: no such shape\n'
-        raise ValueError(f"in user code:\n\n    {said}")
+        raise ValueError(said)
     assert str(caught.value) == "model.py line 7 raised ValueError: no such shape."
 
 
@@ -93,7 +94,8 @@ def test_stdout_is_moved_for_python_and_for_native_code(capfd):
     with stdout_to_stderr():
         print("from Python")
         os.write(1, b"from native code\n")
+        ctypes.CDLL(None).puts(b"from C's buffer")
     print("after")
     out, err = capfd.readouterr()
     assert out == "after\n"
-    assert sorted(err.splitlines()) == ["from Python", "from native code"]
+    assert sorted(err.splitlines()) == ["from C's buffer", "from Python", "from native code"]
