@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# Read when TensorFlow is imported; graphmem models TensorFlow without oneDNN unless told otherwise.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

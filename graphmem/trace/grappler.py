@@ -14,6 +14,7 @@ from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_gra
 from tensorflow.python.eager import context
 from tensorflow.python.grappler import cluster, tf_optimizer
 
+from graphmem.errors import TargetError
 from graphmem.trace.copies import insert_copies
 from graphmem.trace.kernels import require_gpu_kernels
 from graphmem.trace.placement import DEVICE_NAMES, assign, place
@@ -55,9 +56,14 @@ def gpu_graph(
         `placement.memory_types` tells the memory of each tensor.
 
     Raises:
-        TargetError: the installed TensorFlow lists no GPU kernels.
+        TargetError: the installed TensorFlow lists no GPU kernels, or has put oneDNN's CPU ops into the graph.
     """
     require_gpu_kernels()
+    if any(node.op.startswith("_Mkl") for node in lowered.node):
+        raise TargetError(
+            "TensorFlow was imported with oneDNN on, which hides what a GPU would run; "
+            "set TF_ENABLE_ONEDNN_OPTS=0 before TensorFlow is imported"
+        )
     graph = assign(lowered, place(lowered, requested))
     if rewrite:
         graph = optimise(graph, control_outputs, device="gpu", architecture=architecture, memory_bytes=memory_bytes)

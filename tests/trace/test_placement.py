@@ -220,3 +220,11 @@ def test_a_build_without_gpu_kernels_is_said_to_be_one(monkeypatch):
     monkeypatch.setattr(kernels, "_kernels", lambda op: ())
     with pytest.raises(TargetError, match="lists no GPU kernels"):
         grappler.gpu_graph(graph())
+
+
+def test_a_graph_with_onednns_cpu_ops_is_refused():
+    from graphmem.errors import TargetError
+    from graphmem.trace.grappler import gpu_graph
+
+    with pytest.raises(TargetError, match="TF_ENABLE_ONEDNN_OPTS=0"):
+        gpu_graph(graph(node("x", "_Arg", T=FLOAT), node("y", "_MklRelu", "x", T=FLOAT)))
