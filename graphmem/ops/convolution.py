@@ -79,7 +79,7 @@ def _gradient_shapes(op: Op, inputs: tuple[Tensor, ...]) -> tuple[Shape, Shape, 
 
 
 def gradient_2d(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """Columns of `Conv2DBackpropFilter` (image, filter sizes, gradient) or `-Input` (image sizes, filter, gradient)."""
+    """Columns of image patches, `[images, output rows * columns, patch]`: as many images as fill about 30 MiB, or one."""
     found = _gradient_shapes(op, inputs)
     if found is None:
         return [None]
@@ -89,7 +89,7 @@ def gradient_2d(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None
 
 
 def gradient_3d(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """Columns of the 3D convolution's gradients."""
+    """Columns of image patches for as many images as fill the L3 cache; none if that were too large."""
     found = _gradient_shapes(op, inputs)
     if found is None:
         return [None]
@@ -101,7 +101,7 @@ def gradient_3d(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None
 
 
 def depthwise(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """The filter padded to whole vectors if it is not yet, and a patch for each thread: `[taps, channels out]`."""
+    """The filter padded to whole vectors if it is not yet, and for each thread a patch, `[taps, channels out]`."""
     made = op.outputs[0].shape if op.type.endswith("Filter") else inputs[1].shape
     filters, item = known(made), itemsize(op.outputs[0].dtype)
     if filters is None or item is None:

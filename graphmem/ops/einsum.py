@@ -104,12 +104,12 @@ def _made(op: Op, inputs: tuple[Tensor, ...]) -> list[int] | None:
 
 
 def einsum_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
-    """An einsum of one operand that changes nothing but the shape."""
+    """If there is one operand and its axes stay in order."""
     return 0 if _made(op, inputs) == [] else None
 
 
 def einsum_scratch(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """All tensors made but the last, which is the output."""
+    """Operands and product with their axes put in order, where they are not yet."""
     made, item = _made(op, inputs), itemsize(inputs[0].dtype)
     if made is None or item is None:
         return [None]

@@ -8,7 +8,7 @@ from graphmem.ops.sizes import copy_of
 
 
 def max_pool_grad(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """`MaxPoolGrad`: the pooled output again, and where each maximum was (int64)."""
+    """The pooled output again (in its own buffer if nobody else holds that), and where each maximum was (int64)."""
     return [copy_of(inputs[1]), copy_of(inputs[1], "int64")]
 
 

@@ -22,7 +22,7 @@ def runs(shape: tuple[int, ...], axes: list[int]) -> list[bool]:
 
 
 def reduction_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
-    """A reduction that changes no value: over no axes, or over axes of size 1 only."""
+    """If it changes no value: over no axes, or over axes of size 1 only."""
     shape, axes = known(inputs[0].shape), constant(op, 1)
     if shape is None or axes is None:
         return None
@@ -30,7 +30,7 @@ def reduction_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
 
 
 def transposed_copy(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """A copy of the input with the kept axes first, where the reduced axes are neither together nor around them."""
+    """A transposed copy of the input, unless the axes reduced lie together or to both sides of those kept."""
     shape, axes = known(inputs[0].shape), constant(op, 1)
     if shape is not None and len(shape) <= 2:
         return []

@@ -41,8 +41,11 @@ def known(shape: tuple[int | None, ...] | None) -> tuple[int, ...] | None:
 
 
 def constant(op: Op, position: int) -> list[int] | None:
-    """An integer vector that the op reads from a small constant, or `None` where the trace does not know it."""
-    value = op.attrs.get("_const_inputs", {}).get(position)
+    """An integer vector that the op reads from a small constant, or `None` where the trace does not know it.
+
+    The trace leaves it in `op.attrs["_const_inputs"]`, by the input's position as text.
+    """
+    value = op.attrs.get("_const_inputs", {}).get(str(position))
     if value is None:
         return None
     flat = value if isinstance(value, (list, tuple)) else [value]

@@ -29,7 +29,7 @@ def cut_aligned(shape: Shape, dtype: str, start: int, end_or_size: int) -> bool:
 
 
 def slice_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
-    """`Slice`: of everything, or of whole rows that are aligned."""
+    """Of everything, or of whole rows (axis 0) that are aligned to 64 bytes."""
     shape, out = known(inputs[0].shape), known(op.outputs[0].shape)
     if shape is None or out is None:
         return None
@@ -42,7 +42,7 @@ def slice_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
 
 
 def strided_slice_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
-    """`StridedSlice`: of everything, or of adjacent whole rows that are aligned."""
+    """Of everything, or of adjacent whole rows (axis 0) that are aligned to 64 bytes."""
     shape = known(inputs[0].shape)
     begin, end, strides = (constant(op, position) for position in (1, 2, 3))
     if shape is None or begin is None or end is None or strides is None:
@@ -108,7 +108,7 @@ def split_view(data: int) -> View:
 
 
 def unpack_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
-    """`Unpack` along axis 0 into aligned rows."""
+    """Along axis 0 into rows that are aligned to 64 bytes."""
     shape = known(inputs[0].shape)
     if shape is None or int(op.attrs.get("axis", 0)) not in (0, -len(shape)):
         return None
@@ -116,7 +116,7 @@ def unpack_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
 
 
 def transpose_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
-    """`Transpose` that keeps the order of all axes longer than 1."""
+    """If the order of all axes longer than 1 is kept."""
     shape, perm = known(inputs[0].shape), constant(op, 1)
     if shape is None:
         return None
@@ -129,19 +129,19 @@ def transpose_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
 
 
 def same_shape(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
-    """The output has the shape and the element type of input 0."""
+    """If the output has the shape and the element type of input 0."""
     out = op.outputs[0]
     same = known(out.shape) is not None and out.shape == inputs[0].shape and out.dtype == inputs[0].dtype
     return 0 if same else None
 
 
 def cast_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
-    """`Cast` to the element type that its input has."""
+    """If the input has the element type already."""
     return 0 if op.outputs[0].dtype == inputs[0].dtype else None
 
 
 def only_input(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
-    """An op of many inputs that got one."""
+    """If there is only one input."""
     return 0 if len(inputs) == 1 else None
 
 

@@ -28,7 +28,7 @@ def make_tensor(dtype: str, shape: Any) -> Tensor:
 
 
 def make_op(kind: str, outputs: tuple[Tensor, ...], attrs: Any = None, consts: Any = None) -> Op:
-    known = {int(position): value for position, value in (consts or {}).items()}
+    known = {str(position): value for position, value in (consts or {}).items()}
     return Op("op", kind, (), (), outputs, {**(attrs or {}), "_const_inputs": known})
 
 
