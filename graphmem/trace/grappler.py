@@ -14,7 +14,7 @@ from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_gra
 from tensorflow.python.eager import context
 from tensorflow.python.grappler import cluster, tf_optimizer
 
-from graphmem.errors import TargetError
+from graphmem.errors import InternalError, TargetError
 from graphmem.trace.copies import insert_copies
 from graphmem.trace.kernels import require_gpu_kernels
 from graphmem.trace.placement import DEVICE_NAMES, assign, place
@@ -57,13 +57,10 @@ def gpu_graph(
 
     Raises:
         TargetError: the installed TensorFlow lists no GPU kernels, or has put oneDNN's CPU ops into the graph.
+        InternalError: the graph is from before TensorFlow noted the variables' types on the arguments.
     """
     require_gpu_kernels()
-    if any(node.op.startswith("_Mkl") for node in lowered.node):
-        raise TargetError(
-            "TensorFlow was imported with oneDNN on, which hides what a GPU would run; "
-            "set TF_ENABLE_ONEDNN_OPTS=0 before TensorFlow is imported"
-        )
+    _check(lowered)
     graph = assign(lowered, place(lowered, requested))
     if rewrite:
         graph = optimise(graph, control_outputs, device="gpu", architecture=architecture, memory_bytes=memory_bytes)
@@ -108,6 +105,19 @@ def optimise(
         if node.op == _STAND_IN and node.name in arguments:
             node.CopyFrom(arguments[node.name])
     return result
+
+
+def _check(lowered: graph_pb2.GraphDef) -> None:
+    """Refuse graphs that would be placed wrongly in silence."""
+    untyped = {node.name for node in lowered.node if node.op == "_Arg" and "_handle_dtypes" not in node.attr}
+    for node in lowered.node:
+        if node.op.startswith("_Mkl"):
+            raise TargetError(
+                "TensorFlow was imported with oneDNN on, which hides what a GPU would run; "
+                "set TF_ENABLE_ONEDNN_OPTS=0 before TensorFlow is imported"
+            )
+        if node.op == "ReadVariableOp" and node.input[0] in untyped:
+            raise InternalError(f"argument {node.input[0]} holds a variable of unknown type: the graph is not lowered")
 
 
 def _config() -> config_pb2.ConfigProto:

@@ -228,3 +228,12 @@ def test_a_graph_with_onednns_cpu_ops_is_refused():
 
     with pytest.raises(TargetError, match="TF_ENABLE_ONEDNN_OPTS=0"):
         gpu_graph(graph(node("x", "_Arg", T=FLOAT), node("y", "_MklRelu", "x", T=FLOAT)))
+
+
+def test_a_graph_whose_variables_have_no_type_is_refused():
+    from graphmem.errors import InternalError
+    from graphmem.trace.grappler import gpu_graph
+
+    raw = graph(node("weight", "_Arg", T=RESOURCE), node("read", "ReadVariableOp", "weight", dtype=FLOAT))
+    with pytest.raises(InternalError, match="argument weight holds a variable of unknown type"):
+        gpu_graph(raw)
