@@ -1,0 +1,129 @@
+"""Which way control flow goes: predicates that can be told are evaluated, the others are assumed and said so.
+
+A loop whose condition is unknown runs as often as the user says, else once: the figure is then "at least". A branch on
+an unknown predicate takes the side whose ops write more bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphmem.runtime import values
+from graphmem.runtime.frames import DEAD, Iteration
+from graphmem.runtime.plan import Plan
+from graphmem.units import format_bytes
+
+
+class Branches:
+    """Decides each `Switch` of a step.
+
+    Attributes:
+        follows: per op, whether a predicate depends on its value.
+        assumed: what was assumed, one sentence each.
+        at_least: whether the step may be larger than what was assumed.
+    """
+
+    def __init__(self, plan: Plan, trips: dict[str, int] | None = None) -> None:
+        self.plan = plan
+        self.trips = trips or {}
+        self.follows = _predicate_slice(plan)
+        self.assumed: dict[str, None] = {}
+        self.at_least = False
+        self._known: dict[int, Any] = {}
+        self._larger: dict[int, int] = {}
+
+    def start(self) -> None:
+        """Forget the values of an earlier run."""
+        self._known.clear()
+        self.assumed.clear()
+        self.at_least = False
+
+    def evaluate(self, index: int, inputs: list[int], base: int) -> None:
+        """An op of the slice ran: work out its outputs if its inputs are known."""
+        op = self.plan.graph.ops[index]
+        if self.plan.kinds[index] == "merge":
+            position = next(place for place, value in enumerate(inputs) if value != DEAD)
+            if inputs[position] in self._known:
+                self._known[base] = self._known[inputs[position]]
+            return
+        tensors = [self.plan.graph.ops[producer].outputs[slot] for producer, slot in op.inputs]
+        results = values.evaluate(op, [self._known.get(value) for value in inputs], tensors)
+        for slot, value in enumerate(results or ()):
+            self._known[base + slot] = value
+
+    def taken(self, index: int, inputs: list[int], where: Iteration) -> int:
+        """The live output of a `Switch`: 0 (false), 1 (true), or the branch number of a `_SwitchN`."""
+        known = self._known.get(inputs[1])
+        if known is not None:
+            outputs = len(self.plan.graph.ops[index].outputs)
+            number = int(known)
+            return number if 0 <= number < outputs else outputs - 1
+        predicate = self.plan.graph.ops[index].inputs[1][0]
+        if self.plan.kinds[predicate] == "cond" and where.frame is not None:
+            return int(where.number < self._trip_count(where.frame.name))
+        if predicate not in self._larger:
+            self._larger[predicate] = self._larger_side(predicate)
+        self._note_branch(predicate)
+        return self._larger[predicate]
+
+    def _trip_count(self, frame: str) -> int:
+        for name, count in self.trips.items():
+            if frame == name or frame.endswith("/" + name) or name in frame.split("/"):
+                self.assumed[f"loop {frame} runs {count} times, as given"] = None
+                return count
+        self.at_least = True
+        loop = frame.removesuffix("_frame").rstrip("/") or frame
+        self.assumed[f"the trip count of loop {loop!r} is unknown: 1 iteration counted; give it with --set {loop}=N"] = None
+        return 1
+
+    def _larger_side(self, predicate: int) -> int:
+        """The output of the switches on this predicate whose exclusive ops write the most bytes."""
+        sides: dict[int, int] = {}
+        for index, kind in enumerate(self.plan.kinds):
+            if kind == "switch" and self.plan.graph.ops[index].inputs[1][0] == predicate:
+                for slot in range(len(self.plan.graph.ops[index].outputs)):
+                    sides.setdefault(slot, 0)
+        for slot in sides:
+            sides[slot] = self._bytes_below(predicate, slot)
+        self._sides = sides
+        return max(sides, key=lambda slot: (sides[slot], slot))
+
+    def _bytes_below(self, predicate: int, slot: int) -> int:
+        """Bytes written by the ops that run only if this side is taken."""
+        ops, edges, kinds = self.plan.graph.ops, self.plan.edges, self.plan.kinds
+        todo = [
+            reader
+            for index, kind in enumerate(kinds)
+            if kind == "switch" and ops[index].inputs[1][0] == predicate
+            for reader, _, source in edges[index]
+            if source == slot
+        ]
+        seen: set[int] = set()
+        while todo:
+            index = todo.pop()
+            if index in seen or kinds[index] == "merge":
+                continue
+            seen.add(index)
+            todo.extend(reader for reader, _, _ in edges[index])
+        return sum(tensor.nbytes or 0 for index in seen for tensor in ops[index].outputs)
+
+    def _note_branch(self, predicate: int) -> None:
+        side = self._larger[predicate]
+        word = {0: "false", 1: "true"}.get(side, str(side)) if len(self._sides) == 2 else f"number {side}"
+        size = format_bytes(self._sides[side])
+        name = self.plan.graph.ops[predicate].name
+        self.assumed[f"condition {name!r} is unknown: the larger branch ({word}, {size} of tensors) is taken"] = None
+
+
+def _predicate_slice(plan: Plan) -> list[bool]:
+    """The ops that some predicate depends on."""
+    ops = plan.graph.ops
+    follows = [False] * len(ops)
+    todo = [ops[index].inputs[1][0] for index, kind in enumerate(plan.kinds) if kind == "switch"]
+    while todo:
+        index = todo.pop()
+        if not follows[index]:
+            follows[index] = True
+            if ops[index].type not in ("Shape", "Size", "Rank"):
+                todo.extend(producer for producer, _ in ops[index].inputs)
+    return follows

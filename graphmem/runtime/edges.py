@@ -1,0 +1,66 @@
+"""The order of an op's out edges, as TensorFlow's graph keeps them.
+
+`EdgeSet` (graph/edgeset.h) holds up to eight edges in the order they were added; more go into a hash set of pointers
+(gtl/flatrep.h), which is walked slot by slot. Edges are allocated one after another from an arena, so where one lands
+depends on its number and on where the arena happens to lie: that address is the one thing drawn at random.
+"""
+
+from __future__ import annotations
+
+import random
+
+#: Edges that an EdgeSet keeps in the order they were added.
+INLINE_EDGES = 8
+#: sizeof(Edge), the arena's block size, and what malloc puts between two blocks (bytes).
+_EDGE, _BLOCK, _GAP = 32, 8192, 16
+_PER_BLOCK = _BLOCK // _EDGE
+
+
+def draw_base(rng: random.Random) -> int:
+    """An address for the arena's first block."""
+    return rng.randrange(1 << 20) * 16
+
+
+def walk(numbers: list[int], base: int) -> list[int]:
+    """Positions of a node's out edges in the order in which TensorFlow walks them.
+
+    Args:
+        numbers: when each edge was allocated, in the order the edges were added.
+        base: address of the arena.
+
+    Returns:
+        A permutation of `range(len(numbers))`; the identity for up to eight edges.
+    """
+    if len(numbers) <= INLINE_EDGES:
+        return list(range(len(numbers)))
+    hashes = []
+    for number in numbers:
+        address = base + number * _EDGE + number // _PER_BLOCK * _GAP
+        hashes.append((address + (address >> 6)) >> 8)  # gtl::hash<T*>; the low byte is only a marker
+    return [position for position in _insert_all(hashes) if position >= 0]
+
+
+def _insert_all(hashes: list[int]) -> list[int]:
+    """The slots of a FlatRep after inserting in order: open addressing, quadratic probing, growth at 80 %."""
+    capacity, limit = 8, 6
+    slots = [-1] * capacity
+    for position, value in enumerate(hashes):
+        if position >= limit:
+            old = slots
+            while position + 1 >= 0.8 * capacity:
+                capacity *= 2
+            limit = int(capacity * 0.8)
+            slots = [-1] * capacity
+            for moved in old:
+                if moved >= 0:
+                    _insert(slots, capacity - 1, hashes[moved], moved)
+        _insert(slots, capacity - 1, value, position)
+    return slots
+
+
+def _insert(slots: list[int], mask: int, value: int, position: int) -> None:
+    index, probes = value & mask, 1
+    while slots[index] >= 0:
+        index = (index + probes) & mask
+        probes += 1
+    slots[index] = position

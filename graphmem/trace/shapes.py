@@ -1,0 +1,97 @@
+"""Static shapes of an executed graph, inferred by TensorFlow's own shape functions in C++.
+
+A graph handed over after optimisation carries no shapes. It is imported once more, slightly changed so that every
+shape function has what it needs:
+
+* an `_Arg` that holds a variable's handle becomes a `VarHandleOp` of the shape noted on the `_Arg`;
+* any other `_Arg` becomes a `Placeholder` of the argument's shape;
+* the loop's `Merge` becomes an `Identity` of its `Enter` side, which cuts the cycle: TensorFlow's while loops keep the
+  shape of what they carry, save where shape invariants say otherwise (then the shape is unknown anyway).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, types_pb2
+from tensorflow.python.client import pywrap_tf_session as c_api
+from tensorflow.python.framework import c_api_util
+
+Shape = tuple["int | None", ...] | None
+
+
+def infer(graph_def: Any, argument_shapes: list[Shape]) -> dict[str, list[tuple[str, Shape]]]:
+    """(dtype, shape) of each output of each node of a GraphDef.
+
+    Args:
+        graph_def: the executed graph.
+        argument_shapes: shapes of the step's inputs and captures, by the `index` of their `_Arg` node.
+
+    Returns:
+        node name -> one (TensorFlow dtype name, shape) per output; unknown dimensions are `None`.
+    """
+    graph = tf.Graph()
+    _import(graph, _with_known_sources(graph_def, argument_shapes))
+    names: dict[Any, str] = {}
+    found: dict[str, list[tuple[str, Shape]]] = {}
+    for op in graph.get_operations():
+        outputs: list[tuple[str, Shape]] = []
+        for tensor in op.outputs:
+            dtype = tensor.dtype
+            name = names.get(dtype)
+            if name is None:
+                name = names[dtype] = dtype.base_dtype.name
+            shape = tensor.shape
+            outputs.append((name, None if shape.rank is None else tuple(shape)))
+        found[op.name] = outputs
+    return found
+
+
+def _import(graph: Any, graph_def: Any) -> None:
+    """Import through the C API: `tf.import_graph_def` does per-node work in Python that nothing here needs."""
+    with c_api_util.tf_buffer(graph_def.SerializeToString()) as serialized:
+        options = c_api.TF_NewImportGraphDefOptions()
+        try:
+            c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options, False)
+            with graph._c_graph.get() as c_graph:
+                results = c_api.TF_GraphImportGraphDefWithResults(c_graph, serialized, options)
+            c_api.TF_DeleteImportGraphDefResults(results)
+        finally:
+            c_api.TF_DeleteImportGraphDefOptions(options)
+    graph._add_new_tf_operations(compute_devices=False)
+
+
+def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
+    changed = graph_pb2.GraphDef()
+    changed.CopyFrom(graph_def)
+    next_iterations = {node.name for node in changed.node if node.op == "NextIteration"}
+    for node in changed.node:
+        if node.op == "_Arg":
+            position = node.attr["index"].i
+            _replace_argument(node, argument_shapes[position] if position < len(argument_shapes) else None)
+        elif node.op == "Merge" and next_iterations:
+            data = [name for name in node.input if not name.startswith("^")]
+            forward = [name for name in data if name.partition(":")[0] not in next_iterations]
+            if len(forward) < len(data):
+                node.op = "Identity"
+                del node.input[:]
+                node.input.append(forward[0])
+        elif node.op in ("Enter", "Exit"):
+            node.op = "Identity"
+    return changed
+
+
+def _replace_argument(node: Any, shape: Shape) -> None:
+    attrs = node.attr
+    dtype = attrs["T"].type
+    if dtype == types_pb2.DT_RESOURCE and attrs["_handle_shapes"].list.shape and attrs["_handle_dtypes"].list.type:
+        node.op = "VarHandleOp"
+        attrs["shape"].shape.CopyFrom(attrs["_handle_shapes"].list.shape[0])
+        attrs["dtype"].type = attrs["_handle_dtypes"].list.type[0]
+    else:
+        node.op = "Placeholder"
+        attrs["dtype"].type = dtype
+        attrs["shape"].shape.CopyFrom(tf.TensorShape(shape).as_proto())
+    for name in [key for key in attrs if key.startswith("_") or key in ("T", "index")]:
+        del attrs[name]
