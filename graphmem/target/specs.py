@@ -68,7 +68,7 @@ def parse_shape(shape: str, said: str = "") -> Shape:
             dims.append(int(dim))
         else:
             where = f"--input {said!r}: " if said else ""
-            raise TargetError(f"{where}{dim!r} in the shape {shape!r} is no dimension; write 8x224x224x3, or ? for open.")
+            raise TargetError(f"{where}{dim!r} in {shape!r} is no dimension; write 8x224x224x3, or ? for an open one.")
     return tuple(dims)
 
 
@@ -169,6 +169,7 @@ def close_spec(spec: Any, name: str, batch: int | None, dims: Mapping[str, int])
     if not isinstance(spec, tf.TensorSpec):
         return spec
     if spec.shape.rank is None:
-        raise TargetError(f"The shape of input {name!r} is not known; give it with --input {name}:{spec.dtype.name}:SHAPE.")
+        how = f"--input {name}:{spec.dtype.name}:SHAPE"
+        raise TargetError(f"The shape of input {name!r} is not known; give it with {how}.")
     shape = fill_shape(name, tuple(spec.shape.as_list()), batch, dims)
     return tf.TensorSpec(shape, spec.dtype, name=safe_name(spec.name or name))

@@ -117,24 +117,37 @@ def _create(record: Record, next_creator: Callable[..., Any], **kwargs: Any) -> 
     """The variable creator: keep what is tiny or not understood, give the rest pages that are never touched."""
     import tensorflow as tf
 
+    tracing = isinstance(tf.compat.v1.get_default_graph(), tf.__internal__.FuncGraph)
     planned = _planned(kwargs)
-    if planned is None:
-        return next_creator(**kwargs)
-    shape, dtype = planned
-    nbytes = math.prod(shape) * dtype.size
-    if nbytes <= TINY_BYTES:
-        return next_creator(**kwargs)
+    value = kwargs.get("initial_value")
+    if tracing and tf.is_tensor(value) and tf.is_symbolic_tensor(value):
+        known = tf.get_static_value(value)
+        if known is None and planned is None:
+            return next_creator(**kwargs)
+        kwargs["initial_value"] = known if known is not None else functools.partial(tf.zeros, *planned)
     with tf.init_scope():
         if not tf.executing_eagerly():  # a TensorFlow 1 graph holds no values
             return next_creator(**kwargs)
+        if planned is None or math.prod(planned[0]) * planned[1].size <= TINY_BYTES:
+            return _as_written(tracing, next_creator, kwargs)
+        shape, dtype = planned
         record.variables += 1
-        record.nbytes += nbytes
+        record.nbytes += math.prod(shape) * dtype.size
         zeros = zero_tensor(shape, dtype)
         if zeros is None:
             _note(record, kwargs, shape, dtype)
             return _uninitialized(kwargs, shape, dtype)
         with tf.device("CPU:0"):
-            return next_creator(**{**kwargs, "initial_value": zeros, "dtype": dtype})
+            return _as_written(tracing, next_creator, {**kwargs, "initial_value": zeros, "dtype": dtype})
+
+
+def _as_written(tracing: bool, next_creator: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    """The variable itself. One born while a function is traced is made at once, outside the function's graph: the
+    function would otherwise lift its initial value out of the graph and be traced a second time for that.
+    """
+    from tensorflow.python.ops.resource_variable_ops import default_variable_creator_v2
+
+    return default_variable_creator_v2(None, **kwargs) if tracing else next_creator(**kwargs)
 
 
 def _planned(kwargs: dict[str, Any]) -> tuple[tuple[int, ...], Any] | None:
