@@ -110,5 +110,4 @@ def _is_own_function(value: Any, module: str) -> bool:
 
 
 def _several(file: str, what: str, names: list[str]) -> TargetError:
-    listed = ", ".join(f"{file}:{name}" for name in names)
-    return TargetError(f"{file} has several {what}; name one: {listed}.")
+    return TargetError(f"{file} has several {what} ({', '.join(names)}); name one, such as {file}:{names[0]}.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphmem.errors import TargetError
 from graphmem.target.data import Described, with_batch
-from graphmem.target.keras_compile import is_optimizer
+from graphmem.target.keras_compile import find_optimizers, is_optimizer, optimizer_text
 from graphmem.target.keras_inputs import batch_of, source_files
 from graphmem.target.keras_models import framework_of
 from graphmem.target.live import layers_of
@@ -92,7 +92,9 @@ def owners(function: Any) -> tuple[list[Any], list[Any]]:
     found = {id(value): value for value in _references(function)}
     models = [v for v in found.values() if framework_of(v) is not None]
     inner = {id(layer) for model in models for layer in layers_of(model)}
-    return [m for m in models if id(m) not in inner], [v for v in found.values() if is_optimizer(v)]
+    optimizers = {id(v): v for v in found.values() if is_optimizer(v)}
+    optimizers |= {id(o): o for model in models for _, o in find_optimizers(model)}
+    return [m for m in models if id(m) not in inner], list(optimizers.values())
 
 
 def _step(
@@ -114,6 +116,7 @@ def _step(
         framework=next((f for f in map(framework_of, models) if f), _framework_of_optimizers(optimizers)),
         batch=batch_of((args, kwargs)),
         user_files=source_files(function),
+        facts={"optimizer": ", ".join(map(optimizer_text, optimizers))} if optimizers else {},
         kwargs=kwargs,
         keeps=[function, getattr(function, "__self__", None)],
     )

@@ -167,7 +167,7 @@ def facts_of(model: Any, keras: Any, framework: str) -> dict[str, str]:
     policy = getattr(getattr(model, "dtype_policy", None), "name", None)
     if policy:
         facts["dtype policy"] = str(policy)
-    optimizers = [_optimizer_text(optimizer) for _, optimizer in find_optimizers(model)]
+    optimizers = [optimizer_text(optimizer) for _, optimizer in find_optimizers(model)]
     if optimizers:
         facts["optimizer"] = ", ".join(optimizers)
     loss = getattr(model, "loss", None)
@@ -177,7 +177,8 @@ def facts_of(model: Any, keras: Any, framework: str) -> dict[str, str]:
     return facts
 
 
-def _optimizer_text(optimizer: Any) -> str:
+def optimizer_text(optimizer: Any) -> str:
+    """The name of an optimizer's class, with the one that it wraps."""
     inner = getattr(optimizer, "inner_optimizer", None)
     name = type(optimizer).__name__
     return f"{name}({type(inner).__name__})" if inner is not None else name

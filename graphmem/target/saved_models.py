@@ -130,6 +130,15 @@ def _parse(text: Any, path: str) -> dict[str, Any]:
     return parsed
 
 
+def _tupled(value: Any) -> Any:
+    """The configuration of the `.h5` format with the tuples and shapes that JSON has no form for."""
+    if isinstance(value, dict):
+        if value.get("class_name") in ("__tuple__", "TensorShape") and isinstance(value.get("items"), list):
+            return tuple(map(_tupled, value["items"]))
+        return {key: _tupled(part) for key, part in value.items()}
+    return [_tupled(part) for part in value] if isinstance(value, list) else value
+
+
 def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
@@ -146,6 +155,7 @@ def _keras_of(version: str) -> Any:
 
 def _legacy_model(keras: Any, config: dict[str, Any], training: dict[str, Any] | None) -> Any:
     """A model from the configurations of the `.h5` format, of either Keras."""
+    config, training = _tupled(config), _tupled(training)
     if keras.__name__.partition(".")[0] == "tf_keras":
         utilities = importlib.import_module("tf_keras.src.saving.legacy.saving_utils")
         model = keras.models.model_from_config(config)

@@ -124,7 +124,7 @@ def _create(record: Record, next_creator: Callable[..., Any], **kwargs: Any) -> 
         known = tf.get_static_value(value)
         if known is None and planned is None:
             return next_creator(**kwargs)
-        kwargs["initial_value"] = known if known is not None else functools.partial(tf.zeros, *planned)
+        kwargs["initial_value"] = functools.partial(tf.zeros, *planned) if known is None and planned else known
     with tf.init_scope():
         if not tf.executing_eagerly():  # a TensorFlow 1 graph holds no values
             return next_creator(**kwargs)
