@@ -26,6 +26,9 @@ PAD = 1.5
 FRAME = 3.5
 """Points between a frame and what it holds."""
 
+_EDGE = 2.0
+"""Points that stay beside the frames."""
+
 _INSET = "0.03,0.01"
 """Inches between the outline of a box and what it holds."""
 
@@ -42,8 +45,8 @@ class Columns:
     @classmethod
     def of_width(cls, width_mm: float) -> Columns:
         """Share the width of a picture among its columns."""
-        width = width_mm / 25.4 * 72 - 2 * (NODESEP + PAD + FRAME)
-        op = int(min(85.0, 0.2325 * width))
+        width = width_mm / 25.4 * 72 - 2 * (NODESEP + PAD + FRAME + _EDGE)
+        op = int(min(85.0, 0.237 * width))
         return cls(op=op, box=int(width) - 2 * op)
 
     @property

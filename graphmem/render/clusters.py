@@ -56,10 +56,12 @@ def words(scope: str) -> list[str]:
 
 
 def cluster(groups: Sequence[Group], depth: int | None = None) -> list[Cluster]:
-    """Cut the groups' scope tree: at `depth` path components, else where it gives `FEW` to `MANY` clusters.
+    """Cut the groups' scope tree: at `depth` components (0: not at all), else where it gives `FEW` to `MANY` clusters.
 
     The cut starts at the top and splits the cluster with most bytes until there are enough. In order of birth.
     """
+    if depth == 0:
+        return [Cluster("", tuple(groups))] if groups else []
     if depth is not None:
         parts = list(_by_start(groups, depth).values())
     else:

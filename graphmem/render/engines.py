@@ -1,4 +1,9 @@
-"""Turn DOT text into SVG, PNG or PDF: with the system's `dot` if there is one, else with pip's `graphviz-pure`."""
+"""Turn DOT text into SVG, PNG or PDF, with pip's `graphviz-pure` or the system's `dot`.
+
+SVG and PNG come from graphviz-pure where it is installed: it measures and draws text with fonts of its own, so the same
+picture has the same bytes on every machine. PDF comes from the system's `dot` where there is one, since that embeds the
+fonts; elsewhere it is made from the SVG.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +18,13 @@ from graphmem.errors import TargetError
 from graphmem.render.pdf import svg_to_pdf
 
 FORMATS = ("svg", "png", "pdf")
+"""What DOT text can be turned into."""
+
 DPI = 600
-"""Resolution of PNG: what journals ask for line art with text."""
+"""Resolution of PNG: what journals ask of line art with text."""
 
 TIMEOUT = 60.0
 """Seconds that a layout may take; one of a frontier takes milliseconds."""
-
-_NO_ENGINE = "no Graphviz found to draw with; `pip install graphviz-pure`, install Graphviz, or write a .dot file."
 
 
 def render_dot(dot: str, fmt: str, *, timeout: float = TIMEOUT) -> bytes:
@@ -28,39 +33,56 @@ def render_dot(dot: str, fmt: str, *, timeout: float = TIMEOUT) -> bytes:
     Args:
         dot: DOT source.
         fmt: one of `FORMATS`.
-        timeout: seconds that the engine may take.
+        timeout: seconds that an engine may take.
 
     Raises:
-        TargetError: an unknown format, no engine, or an engine that failed or took too long.
+        TargetError: an unknown format, no engine, or no engine that could draw it in time.
     """
     if fmt not in FORMATS:
         raise TargetError(f"a picture cannot be written as {fmt!r}; choose one of {', '.join(FORMATS)}.")
-    engine = find_engine()
-    if engine is None:
-        raise TargetError(_NO_ENGINE)
-    if fmt == "pdf":
-        return svg_to_pdf(_run(engine, dot, "svg", timeout).decode("utf-8"))
-    picture = _run(engine, dot, fmt, timeout)
-    return _without_comments(picture) if fmt == "svg" else picture
+    pure, system = _pure(), _system()
+    if fmt == "pdf" and system is not None:
+        try:
+            return _without_date(_run(system, dot, "pdf", timeout))
+        except TargetError:
+            pass  # a dot built without Cairo; the SVG will do
+    failure: TargetError | None = None
+    for engine in (pure, system):
+        if engine is None:
+            continue
+        try:
+            picture = _run(engine, dot, "svg" if fmt == "pdf" else fmt, timeout)
+        except TargetError as error:
+            failure = failure or error
+            continue
+        if fmt == "png":
+            return picture
+        svg = _without_comments(picture.decode("utf-8"))
+        return svg.encode() if fmt == "svg" else svg_to_pdf(svg)
+    raise failure or TargetError(
+        "there is no Graphviz to draw with; `pip install graphviz-pure`, or write a .dot file."
+    )
 
 
 def find_engine() -> Path | None:
-    """The executable that draws: `dot` on the PATH, else the one that the package graphviz-pure installed."""
-    for found in (shutil.which("dot"), _installed_pure(), shutil.which("graphviz-pure")):
-        if found:
-            return Path(found)
-    return None
+    """An executable that draws, if there is one."""
+    return _pure() or _system()
 
 
-def _installed_pure() -> str | None:
+def _system() -> Path | None:
+    found = shutil.which("dot")
+    return Path(found) if found else None
+
+
+def _pure() -> Path | None:
     """graphviz-pure's executable where pip put it, be this Python's scripts folder on the PATH or not."""
     try:
         files = importlib.metadata.files("graphviz-pure") or []
     except importlib.metadata.PackageNotFoundError:
-        return None
-    places = [Path(str(file.locate())) for file in files if Path(file.name).stem == "graphviz-pure"]
-    places.append(Path(sysconfig.get_path("scripts")) / "graphviz-pure")
-    return next((str(place) for place in places if shutil.which(str(place))), None)
+        files = []
+    places = [str(file.locate()) for file in files if Path(file.name).stem == "graphviz-pure"]
+    places += [str(Path(sysconfig.get_path("scripts")) / "graphviz-pure"), "graphviz-pure"]
+    return next((Path(found) for found in map(shutil.which, places) if found), None)
 
 
 def _run(engine: Path, dot: str, fmt: str, timeout: float) -> bytes:
@@ -77,6 +99,11 @@ def _run(engine: Path, dot: str, fmt: str, timeout: float) -> bytes:
     return done.stdout
 
 
-def _without_comments(svg: bytes) -> bytes:
-    """SVG without the engine's comments: its version is no part of the picture, nor are the names of its parts."""
-    return re.sub(rb"<!--.*?-->\s*", b"", svg, flags=re.DOTALL)
+def _without_date(pdf: bytes) -> bytes:
+    """PDF with the time of day that Cairo writes into it replaced by another of the same length."""
+    return re.sub(rb"\(D:\d{14}", b"(D:19700101000000", pdf)
+
+
+def _without_comments(svg: str) -> str:
+    """SVG without the engine's comments: its version and the names of nodes are no part of the picture."""
+    return re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from statistics import median
 
 from graphmem.errors import InternalError
@@ -16,7 +16,7 @@ from graphmem.render.patterns import head, numbers_of, pattern, skeleton
 from graphmem.report.report import FrontierBuffer
 
 ENOUGH = (0.8, 0.5)
-"""The share of the known bytes that the shown groups must hold for the finest folding, and for the next, to be taken."""
+"""The share of the known bytes that the shown groups must hold for the finest folding to do, and the next."""
 
 SMALL = 0.02
 """Groups below this share of the known bytes are not worth a box of their own."""
@@ -110,7 +110,7 @@ def fold_to(buffers: Sequence[FrontierBuffer], top: int, peak_op: str = "") -> t
     """
     kept: list[Group] = []
     total = sum(buffer.bytes or 0 for buffer in buffers)
-    for key, enough in zip_longest(levels(peak_op), ENOUGH, fillvalue=0.0):
+    for key, enough in zip(levels(peak_op), (*ENOUGH, 0.0), strict=True):
         kept = _largest(fold(buffers, key), top, total, peak_op)
         if sum(group.bytes for group in kept) >= enough * total:
             break

@@ -1,7 +1,7 @@
 """The frontier as a picture: the cut of the step at its peak, as DOT text.
 
 The op at the peak is the black bar on top. Below it a row for each group of tensors alive at that moment: what made
-them, their box, what reads them last; rows of one scope share a frame. At the foot is the legend, with the sums by role.
+them, their box, what reads them last; rows of one scope share a frame. The legend at the foot has the sums by role.
 One column of a paper wide (84 mm), with text of 7 points. `graphmem.render.engines` draws it.
 
 Each row is a rank of the layout, so that the order of the rows is ours and lines never cross.
@@ -36,7 +36,7 @@ from graphmem.report.report import Report
 TOP = 10
 """Boxes shown unless asked otherwise."""
 
-MOST = 18
+MOST = 15
 """Boxes that a picture may show: with an op on each side it stays below 60 nodes."""
 
 NARROW, WIDE = 84.0, 300.0
@@ -79,8 +79,8 @@ class _Picture:
     def lines(self) -> Iterator[str]:
         """The DOT text, line by line."""
         yield "digraph frontier {"
-        # Graphviz leaves 8 points beside a frame; without them the width is the same with frames and without.
-        pad = f"{(PAD - 8 * any(map(_framed, self.clusters))) / 72:.3f},{PAD / 72:.3f}"
+        # Graphviz leaves 8 points beside a frame, of a narrow picture too many.
+        pad = f"{(PAD - 6 * any(map(_framed, self.clusters))) / 72:.3f},{PAD / 72:.3f}"
         yield f'  graph [newrank=true, ranksep=0.02, nodesep={NODESEP / 72:.3f}, pad="{pad}", margin=0];'
         yield f'  graph [fontname="Helvetica", fontsize=7, fontcolor="{INK}"];'
         yield f'  node [shape=plain, fontname="Helvetica", fontsize=7, fontcolor="{INK}", margin=0, width=0, height=0];'
@@ -141,7 +141,7 @@ class _Picture:
             return peak_tag(self.columns.op, "left")
         readers = [buffer for buffer in buffers if buffer.last_reader]
         if not readers:
-            return op_label(["held to the end"], "", self.columns.op, "left")
+            return op_label(["held to end"], "", self.columns.op, "left")
         scopes = {buffer.last_reader_scope for buffer in readers}
         scope = pattern(scopes) if len(set(map(skeleton, scopes))) == 1 else ""
         known = scope == group.scope or (_framed(part) and scope.startswith(part.scope))

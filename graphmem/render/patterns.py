@@ -29,7 +29,8 @@ def pattern(names: Iterable[str]) -> str:
     distinct = sorted(set(names), key=_natural)
     if len({skeleton(name) for name in distinct}) != 1:
         start = _start(distinct)
-        return f"{start}*" if start else f"{distinct[0] or 'top'} and {len(distinct) - 1} others"
+        others = len(distinct) - 1
+        return f"{start}*" if start else f"{distinct[0] or 'top'} and {others} other{'s' if others > 1 else ''}"
     return "".join(_slot(sorted(set(column), key=_natural)) for column in zip(*map(_slots, distinct), strict=True))
 
 

@@ -1,7 +1,7 @@
 """SVG as Graphviz writes it, to a one-page PDF: vector, selectable text, no package and no engine needed.
 
 It reads the shapes that Graphviz's SVG has (polygon, polyline, path, ellipse, text, moved groups)
-and refuses others. Text is set in the PDF reader's own Helvetica, in Latin letters; others become "?".
+and refuses others. Text is set in the PDF reader's own Helvetica, in Latin letters; others become "?" and ≥ becomes >=.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _text(text: str, attributes: Mapping[str, str]) -> Iterator[str]:
     share = {"start": 0.0, "middle": 0.5, "end": 1.0}[attributes.get("text-anchor", "start")]
     x = float(attributes["x"]) - share * text_width(text, size, bold=bold)
     font = bold + 2 * (attributes.get("font-style") == "italic")
-    escaped = re.sub(r"([\\()])", r"\\\1", text.replace("\n", " "))
+    escaped = re.sub(r"([\\()])", r"\\\1", text.replace("\n", " ").replace("≥", ">="))
     place = f"1 0 0 -1 {_n(x)} {_n(float(attributes['y']))} Tm"
     yield f"BT /F{font:d} {size:g} Tf {_colour(attributes.get('fill', 'black'))} rg {place} ({escaped}) Tj ET"
 
@@ -153,4 +153,5 @@ def _colour(name: str) -> str:
 
 def _n(number: float, digits: int = 2) -> str:
     """A number as PDF writes it: no exponent, no needless zeros."""
-    return f"{number:.{digits}f}".rstrip("0").rstrip(".") or "0"
+    text = f"{number:.{digits}f}".rstrip("0").rstrip(".")
+    return "0" if text in ("", "-", "-0") else text

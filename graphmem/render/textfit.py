@@ -18,7 +18,7 @@ _WIDTHS = (
 )  # fmt: skip
 _OTHERS = {"×": 584, "–": 556, "…": 1000, "·": 278}
 _BOLD = 1.09
-_WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+|[^A-Za-z0-9]+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+(?:[0-9]+D?)?|[0-9]+|[^A-Za-z0-9]+")
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:

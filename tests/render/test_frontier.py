@@ -1,0 +1,257 @@
+"""The frontier picture: what it says, that it adds up, and that its text fits where it stands."""
+
+from __future__ import annotations
+
+import html
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+
+import pytest
+
+from graphmem.errors import TargetError
+from graphmem.render.boxes import SIZE, Columns, bytes_text, quote, shape_text
+from graphmem.render.engines import render_dot
+from graphmem.render.fold import fold_to
+from graphmem.render.frontier import MOST, TOP, frontier_dot
+from graphmem.render.textfit import elide, elide_path, text_width, wrap_op_type
+from graphmem.report.report import Report
+from tests.example_reports import CASES as EXAMPLES
+from tests.example_reports import MIB, buffer, report_of
+from tests.render.frontier_cases import CASES
+
+COLUMN = 84 / 25.4 * 72
+"""Points of one column of a paper."""
+
+REPORTS = CASES | {f"example {name}": case for name, case in EXAMPLES.items()}
+
+SVG = "{http://www.w3.org/2000/svg}"
+Box = tuple[float, float, float, float]
+
+
+def texts(dot: str) -> list[str]:
+    """Every text of the DOT source, in order."""
+    found = re.findall(r">([^<>]+)<", "".join(re.findall(r"label=<(.*?)>[,\]]", dot)))
+    return [html.unescape(text).replace("\\\\", "\\") for text in found if text.strip()]
+
+
+def drawn(report: Report, **options: float) -> ElementTree.Element:
+    return ElementTree.fromstring(render_dot(frontier_dot(report, **options), "svg"))  # type: ignore[arg-type]
+
+
+def shapes(root: ElementTree.Element, kind: str) -> Iterator[tuple[str, ElementTree.Element]]:
+    """(title of the node or cluster, element) for each element of a kind."""
+    for group in root.iter(f"{SVG}g"):
+        if group.get("class") in ("node", "cluster"):
+            title = group.findtext(f"{SVG}title") or ""
+            yield from ((title, element) for element in group.iter(f"{SVG}{kind}"))
+
+
+def extent(polygon: ElementTree.Element) -> Box:
+    numbers = [float(n) for n in re.findall(r"-?[\d.]+", polygon.attrib["points"])]
+    return min(numbers[::2]), min(numbers[1::2]), max(numbers[::2]), max(numbers[1::2])
+
+
+def text_extent(element: ElementTree.Element) -> Box:
+    size, x, y = (float(element.attrib[name]) for name in ("font-size", "x", "y"))
+    width = text_width(element.text or "", size, bold=element.get("font-weight") == "bold")
+    left = x - {"start": 0, "middle": 0.5, "end": 1}[element.attrib["text-anchor"]] * width
+    return left, y - 0.73 * size, left + width, y + 0.21 * size
+
+
+def test_the_whole_picture_of_a_tiny_step() -> None:
+    """Every text, from top to bottom, of two tensors alive in the backward pass of a dense layer."""
+    frontier = [
+        buffer(8 * MIB, (512, 4096), "activation", "forward", "dense", "Relu", "ReluGrad", op="relu"),
+        buffer(4 * MIB, (256, 4096), "gradient", "backward", "dense_1", "MatMul", "Sum", op="grad/Sum"),
+        buffer(None, (None,), "activation", "forward", "lookup", "Where", "", dtype="int64"),
+    ]
+    report = report_of(frontier, at_least=True, weight_bytes=3 * MIB, argument_bytes=MIB)
+    dot = frontier_dot(report)
+    assert texts(dot) == [
+        "peak op: Sum", "dense", "backward, position 50 of 100",
+        "made by", "alive at the peak", "last read by",
+        "peak op", "dense_1", "4.00 MiB", "256×4096 float32", "Sum",
+        "Where", "lookup", "size unknown", "? int64", "held to end",
+        "Relu", "dense", "8.00 MiB", "512×4096 float32", "ReluGrad",
+        "alive at the peak", "≥ 12.0 MiB", "held all along", "4.00 MiB",
+        "activation", "8.00 MiB", "weight", "3.00 MiB", "gradient", "4.00 MiB", "input", "1.00 MiB",
+        "needed in all: ≥ 16.0 MiB",
+    ]  # fmt: skip
+    edges = re.findall(r"same; (\w+ -> \w+ -> \w+); }", dot)
+    assert edges == ["maker0 -> box0 -> reader0", "maker1 -> box1 -> reader1", "maker2 -> box2 -> reader2"]
+    assert "peak -> alive -> box0 -> box1 -> box2 -> foot [style=invis" in dot
+    assert re.search(r'box2 \[.*fillcolor="#e3f3fc"', dot)
+    assert re.search(r'box0 \[.*penwidth=1.3, fillcolor="#f2d9d1"', dot)
+
+
+def test_bars_are_as_long_as_bytes() -> None:
+    sizes = {"a": 400, "b": 300, "c": 100, "d": 4}
+    report = report_of(
+        [buffer(size, (size,), "activation", "forward", name, name.upper()) for name, size in sizes.items()]
+    )
+    root = drawn(report)
+    fill = "#74c3ee"
+    bars = [extent(p) for title, p in shapes(root, "polygon") if p.get("fill") == fill and title.startswith("box")]
+    lengths = [right - left for left, _, right, _ in bars]
+    assert lengths == pytest.approx([max(lengths) * size / 400 for size in sizes.values()], abs=1)
+
+
+@pytest.mark.parametrize("case", REPORTS)
+def test_the_bytes_add_up_to_the_peak(case: str) -> None:
+    report = REPORTS[case]()
+    kept, rest = fold_to(report.frontier, TOP, report.peak.op)
+    assert sum(group.bytes for group in kept) + sum(item.bytes or 0 for item in rest) == report.step_peak_bytes
+    dot = frontier_dot(report)
+    shown = texts(dot)
+    assert all(bytes_text(group.buffers) in shown for group in kept)
+    if rest:
+        at = next(index for index, text in enumerate(shown) if text.startswith("and ") and "other" in text)
+        assert shown[at : at + 2] == [f"and {len(rest)} others", bytes_text(rest)]
+
+
+@pytest.mark.parametrize("case", REPORTS)
+def test_no_hairball_and_one_column_wide(case: str) -> None:
+    report = REPORTS[case]()
+    for top in (1, TOP, MOST):
+        dot = frontier_dot(report, top=top)
+        assert len(re.findall(r"^  (box\d+) \[", dot, re.MULTILINE)) <= top
+        assert len(re.findall(r"^  (?!graph|node|edge)\w+ \[", dot, re.MULTILINE)) <= 60
+        root = ElementTree.fromstring(render_dot(dot, "svg"))
+        width, height = (float(root.attrib[name].removesuffix("pt")) for name in ("width", "height"))
+        assert COLUMN - 8 <= width <= COLUMN
+        assert height <= 530 or top == MOST
+
+
+@pytest.mark.parametrize("case", REPORTS)
+def test_text_is_neither_small_nor_clipped_nor_overlapping(case: str) -> None:
+    root = drawn(REPORTS[case]())
+    _, _, width, _ = (float(n) for n in root.attrib["viewBox"].split())
+    shift = float(re.search(r"translate\((\S+)", root.find(f"{SVG}g").attrib["transform"])[1])  # type: ignore[index, union-attr]
+    outlines = {t: extent(p) for t, p in shapes(root, "polygon") if t.startswith("box") and p.get("stroke") != "none"}
+    boxes: list[tuple[str, Box]] = []
+    for title, element in shapes(root, "text"):
+        assert float(element.attrib["font-size"]) == SIZE
+        box = text_extent(element)
+        assert box[0] + shift >= 0
+        assert box[2] + shift <= width + 0.5
+        if title in outlines:
+            left, top, right, bottom = outlines[title]
+            assert left < box[0]
+            assert box[2] < right + 0.5
+            assert top < box[1]
+            assert box[3] < bottom
+        boxes.append((element.text or "", box))
+    for index, (text, (left, top, right, bottom)) in enumerate(boxes):
+        for other, (left2, top2, right2, bottom2) in boxes[index + 1 :]:
+            apart = right - 0.5 <= left2 or right2 - 0.5 <= left or bottom <= top2 + 0.5 or bottom2 <= top + 0.5
+            assert apart, f"{text!r} on {other!r}"
+
+
+def test_frames_hold_their_boxes_and_no_others() -> None:
+    root = drawn(CASES["resnet50"]())
+    frames = [extent(p) for title, p in shapes(root, "polygon") if title.startswith("cluster")]
+    boxes = [extent(p) for title, p in shapes(root, "polygon") if title.startswith("box") and p.get("stroke") != "none"]
+    inside = [sum(f[1] < box[1] and box[3] < f[3] and f[0] < box[0] and box[2] < f[2] for box in boxes) for f in frames]
+    assert inside == [5, 2, 2]
+    outside = [box for box in boxes if not any(f[1] < box[3] and box[1] < f[3] for f in frames)]
+    assert len(outside) == 1
+
+
+@pytest.mark.parametrize("case", REPORTS)
+def test_a_report_from_json_gives_the_same_bytes(case: str) -> None:
+    report = REPORTS[case]()
+    again = Report.from_dict(report.to_dict())
+    assert frontier_dot(again) == frontier_dot(report) == frontier_dot(REPORTS[case]())
+    assert render_dot(frontier_dot(again), "svg") == render_dot(frontier_dot(report), "svg")
+
+
+def test_names_are_shown_as_they_are() -> None:
+    """Markup, quotes and backslashes reach the picture unchanged; what no picture can show is marked."""
+    shown = [element.text for _, element in shapes(drawn(CASES["hostile"]()), "text")]
+    for name in (
+        "<b>&amp;</b>",
+        'say "hi" \\N \\l',
+        "层/卷积_1",
+        "}; evil [label=x]; {",
+        "%s{}[]|<>",
+        "tab\ufffdhere\ufffdline",
+    ):
+        assert name in shown
+    assert render_dot(frontier_dot(CASES["hostile"]()), "pdf").startswith(b"%PDF")
+
+
+def test_full_names_are_tooltips() -> None:
+    dot = frontier_dot(CASES["resnet50"]())
+    assert 'tooltip="conv1_conv/Conv2D:0, last read by grad/conv1_bn/FusedBatchNormGradV3"' in dot
+    assert r"conv2_block1_out/Relu:0, last read by grad/conv2_block1_out/ReluGrad\n" in dot
+    assert quote(['a"b', "c\\d"]) == '"a&quot;b\\nc/d"'
+
+
+def test_what_no_one_reads_later_than_the_peak_is_read_by_the_op_at_the_peak() -> None:
+    """An input of the op at the peak has no later reader: it is freed when that op has finished."""
+    one = buffer(MIB, (4,), "gradient", "backward", "dense", "Mul", "", freed=51)
+    kept = buffer(MIB, (5,), "output", "forward", "loss", "Mean", "", freed=100)
+    assert [text for text in texts(frontier_dot(report_of([one, kept]))) if text in ("peak op", "held to end")] == [
+        "peak op",
+        "held to end",
+    ]
+
+
+def test_depth_and_width() -> None:
+    report = CASES["transformer"]()
+    assert frontier_dot(report, depth=0).count("subgraph") == 0
+    assert frontier_dot(report, depth=2).count("subgraph") == 2
+    width = float(drawn(report, width_mm=174).attrib["width"].removesuffix("pt"))
+    assert width == pytest.approx(174 / 25.4 * 72, abs=8)
+    giant = CASES["giant"]()
+    assert "dense_with_a_very_long_name_that_no_column_can_hold_in_full" in texts(frontier_dot(giant, width_mm=174))
+    assert "dense_with_a_ver…can_hold_in_full" in texts(frontier_dot(giant))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"top": 0}, "1 to 15 boxes, not 0"),
+        ({"top": 16}, "1 to 15 boxes, not 16"),
+        ({"depth": -1}, "cannot be -1"),
+        ({"width_mm": 20.0}, "84 to 300 mm wide, not 20"),
+        ({"width_mm": float("nan")}, "84 to 300 mm wide, not nan"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, float], said: str) -> None:
+    with pytest.raises(TargetError, match=said):
+        frontier_dot(CASES["tiny"](), **options)  # type: ignore[arg-type]
+
+
+def test_text_widths_and_cuts() -> None:
+    assert text_width("iW", 10) == pytest.approx(2.22 + 9.44)
+    assert elide("abcdef", 100, 7) == "abcdef"
+    assert elide("abcdefghij", 20, 7) == "ab…ij"
+    assert elide("WWW", 1, 7) == "…"
+    assert elide_path("a_long_first/second/third", 55, 7) == "…/second/third"
+    assert elide_path("first/a_very_long_second", 45, 7) == "a_ver…econd"
+    assert wrap_op_type("Conv2DBackpropFilter", 46, 7) == ["Conv2D", "BackpropFilter"]
+    assert wrap_op_type("X" * 40, 46, 7) == [elide("X" * 40, 46, 7)]
+    assert wrap_op_type("_FusedConv2D", 46, 7) == ["_Fused", "Conv2D"]
+    assert wrap_op_type("", 46, 7) == []
+
+
+def test_shapes_and_bytes() -> None:
+    assert shape_text([(8, 4), (8, 4)]) == "8×4"
+    assert shape_text([(8, 4), (8, None)]) == "8×?"
+    assert shape_text([None, (3,)]) == "various shapes"
+    unknown, known = (
+        buffer(None, None, "activation", "forward", "", "Op"),
+        buffer(MIB, None, "activation", "forward", "", "Op"),
+    )
+    assert [bytes_text(group) for group in ([unknown], [known], [known, unknown], [])] == [
+        "size unknown", "1.00 MiB", "≥ 1.00 MiB", "0 B",
+    ]  # fmt: skip
+
+
+def test_columns_share_the_width() -> None:
+    columns = Columns.of_width(84)
+    assert text_width("BackpropFilter", SIZE) <= columns.op - 2
+    assert text_width("32×112×112×64 float32", SIZE) <= columns.box - 5
+    assert columns.total <= COLUMN
