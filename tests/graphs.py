@@ -244,7 +244,7 @@ def loop() -> StepGraph:
     """A while loop as TensorFlow's executor sees it; the only legal cycle."""
     b = Builder()
     b.argument("x", 8)
-    b.op("enter", "Enter", ["x"], 8, attrs={"_frame": "while"})
+    b.op("enter", "Enter", ["x"], 8, attrs={"frame_name": "while"})
     b.op("merge", "Merge", ["enter", "enter"], [8, 4])
     b.op("test", "LoopCond", ["merge"], outputs=(Tensor("bool", (), 1),))
     b.op("switch", "Switch", ["merge", "test"], [8, 8])

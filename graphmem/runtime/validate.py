@@ -139,7 +139,8 @@ def _reads_alive(facts: _Facts) -> Iterator[str]:
         buffer = lives.value_buffer[value]
         for when in (position, *facts.reads[value]) if buffer != NEVER else ():
             if not lives.born[buffer] <= when < lives.freed[buffer]:
-                yield f"{facts.name(when)} uses buffer {buffer}, alive from {lives.born[buffer]} to {lives.freed[buffer]}"
+                span = f"{lives.born[buffer]} to {lives.freed[buffer]}"
+                yield f"{facts.name(when)} uses buffer {buffer}, alive from {span}"
 
 
 def _overwrites(facts: _Facts) -> Iterator[str]:
@@ -154,26 +155,31 @@ def _overwrites(facts: _Facts) -> Iterator[str]:
             if facts.lives.born[buffer] == position or slot in {output for output, _ in rule.view}:
                 continue
             for older in values:
-                if facts.made[older][0] < position and max(facts.reads[older], default=NEVER) > position:
-                    yield f"{facts.name(position)} writes into buffer {buffer}, which {facts.name(max(facts.reads[older]))} still reads"
+                later = max(facts.reads[older], default=NEVER)
+                if facts.made[older][0] < position and later > position:
+                    yield f"{facts.name(position)} writes into buffer {buffer}, which {facts.name(later)} still reads"
 
 
 def _frees(facts: _Facts) -> Iterator[str]:
-    """A buffer dies with its last reader, unless a variable or a list holds it, which other checks cannot see."""
+    """A buffer dies with its last reader, unless a variable or a list may hold it, which no tensor tells."""
     held = set()
     for position, index in enumerate(facts.schedule.ops):
-        rule = lookup(facts.graph.ops[index].type)
+        op = facts.graph.ops[index]
+        rule = lookup(op.type)
         if rule is not None and (rule.variable or rule.list_op):
-            held |= {facts.lives.value_buffer[value] for value in facts.schedule.inputs[position] if value != NEVER}
+            first = facts.schedule.values[position]
+            values = [*facts.schedule.inputs[position], *range(first, first + len(op.outputs))]
+            held |= {facts.lives.value_buffer[value] for value in values if value != NEVER}
+            held |= {buffer for buffer, maker in enumerate(facts.lives.op) if maker == index}
     tenants = facts.tenants()
     for buffer, freed in enumerate(facts.lives.freed):
-        values = tenants.get(buffer, [])
-        made_by = facts.graph.ops[facts.lives.op[buffer]]
-        if buffer in held or facts.lives.resident[buffer] or (not values and made_by.outputs == ()):
+        if buffer in held or facts.lives.resident[buffer]:
             continue
-        last = max([facts.lives.born[buffer], *(max([facts.made[v][0], *facts.reads[v]]) for v in values)])
+        uses = [when for value in tenants.get(buffer, ()) for when in (facts.made[value][0], *facts.reads[value])]
+        last = max(facts.lives.born[buffer], *uses) if uses else facts.lives.born[buffer]
         if freed > last + 1:
-            yield f"buffer {buffer} of {made_by.name!r} is last used at {last} and freed at {freed}"
+            maker = facts.graph.ops[facts.lives.op[buffer]].name
+            yield f"buffer {buffer} of {maker!r} is last used at {last} and freed at {freed}"
 
 
 CHECKS = (
