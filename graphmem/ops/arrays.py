@@ -8,12 +8,12 @@ from graphmem.ops.sizes import times
 
 
 def bins_per_thread(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """`DenseBincount`: the bins once for each thread and once more."""
+    """The bins once for each thread and once more."""
     return [times(op.outputs[0].nbytes, env.threads + 1)]
 
 
 def classes_per_thread(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """`Multinomial`: a cumulative distribution in float64 for each thread."""
+    """A cumulative distribution in float64 for each thread."""
     classes = inputs[0].shape[1] if inputs[0].shape else None
     return [times(classes, 8)] * env.threads
 
@@ -25,7 +25,7 @@ def input_copy(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]
 
 register("MirrorPadGrad", Rule(cpu_scratch=input_copy, source="mirror_pad_op.cc"))
 register("Multinomial StatelessMultinomial", Rule(cpu_scratch=classes_per_thread, source="multinomial_op.cc"))
-register("DenseBincount", Rule(cpu_scratch=bins_per_thread, source="bincount_op.cc"))
+register("Bincount DenseBincount", Rule(cpu_scratch=bins_per_thread, source="bincount_op.cc"))
 
 register(
     "Shape ShapeN Size Rank BroadcastArgs BroadcastGradientArgs InvertPermutation ConcatOffset UnravelIndex",
@@ -39,8 +39,7 @@ register(
     "Gather GatherV2 GatherNd ScatterNd StridedSliceGrad Reverse ReverseV2 ReverseSequence Roll SpaceToDepth"
     " DepthToSpace SpaceToBatch SpaceToBatchND BatchToSpace BatchToSpaceND ExtractImagePatches"
     " ExtractVolumePatches ParallelDynamicStitch DynamicStitch DynamicPartition Unique UniqueV2 UniqueWithCounts"
-    " UniqueWithCountsV2 SearchSorted UpperBound LowerBound Bincount ListDiff HistogramFixedWidth TileGrad"
-    " NthElement",
+    " UniqueWithCountsV2 UpperBound LowerBound ListDiff HistogramFixedWidth TileGrad NthElement",
     Rule(source="gather_op.cc and others: measured"),
 )
 register(
@@ -59,3 +58,4 @@ register(
     " ParameterizedTruncatedNormal StatelessShuffle",
     Rule(source="random_op.cc, stateless_random_ops_v2.cc: measured"),
 )
+register("InplaceAdd InplaceSub InplaceUpdate", Rule(view=((0, 0),), source="inplace_ops.cc: measured"))

@@ -79,7 +79,7 @@ def _gradient_shapes(op: Op, inputs: tuple[Tensor, ...]) -> tuple[Shape, Shape, 
 
 
 def gradient_2d(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """Columns of image patches, `[images, output rows * columns, patch]`: as many images as fill about 30 MiB, or one."""
+    """Columns of image patches, `[images, output rows * columns, patch]`: images for about 30 MiB, or one."""
     found = _gradient_shapes(op, inputs)
     if found is None:
         return [None]

@@ -50,3 +50,11 @@ register("ClipByValue", Rule(forward=FIRST_DYING, source="cwise_op_clip.cc"))
 register("Select", Rule(view_if=scalar_choice, forward=((0, (1, 2)),), source="cwise_op_select.cc"))
 register("SelectV2", Rule(forward=((0, (1, 2)),), source="cwise_op_select.cc"))
 register("ZerosLike OnesLike Snapshot", Rule(forward=FIRST_DYING, source="constant_op.cc, snapshot_op.cc"))
+register("FakeQuantWithMinMaxArgs", Rule(forward=FIRST_DYING, source="fake_quant_ops.cc: measured"))
+register("FakeQuantWithMinMaxArgsGradient RandomGammaGrad", Rule(forward=EITHER, source="fake_quant_ops.cc: measured"))
+register(
+    "FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel"
+    " QuantizeAndDequantizeV2 QuantizeAndDequantizeV3 QuantizeAndDequantizeV4",
+    Rule(source="fake_quant_ops.cc, quantize_and_dequantize_op.cc: measured"),
+)
+register("IsotonicRegression", Rule(forward=FIRST_DYING, source="isotonic_regression_op.cc: measured"))

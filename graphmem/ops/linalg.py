@@ -19,7 +19,7 @@ def half_product(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | Non
 
 register("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3", Rule(cpu_scratch=half_product, source="matmul_op_impl.h"))
 register("_FusedMatMul", Rule(source="matmul_op_fused.cc: measured"))
-register("SparseMatMul SparseTensorDenseMatMul", Rule(source="sparse_tensor_dense_matmul_op.cc"))
+register("SparseMatMul", Rule(source="sparse_matmul_op.cc"))
 register(
     "MatrixDiag MatrixDiagV2 MatrixDiagV3 MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3",
     Rule(source="matrix_diag_op.cc"),
@@ -28,15 +28,15 @@ register(
     "MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3 MatrixBandPart",
     Rule(forward=((0, (0,)),), source="matrix_set_diag_op.cc, matrix_band_part_op.cc"),
 )
-register("Diag DiagPart Cross Trace", Rule(source="diag_op.cc, cross_op.cc"))
+register("Diag DiagPart Cross", Rule(source="diag_op.cc, cross_op.cc"))
 register("SelfAdjointEigV2 Svd Qr Lu", Rule(forward=IN_PLACE, source="linalg_ops_common.cc"))
 register(
-    "Cholesky MatrixInverse MatrixSquareRoot MatrixExponential",
+    "Cholesky CholeskyGrad MatrixInverse MatrixSquareRoot MatrixExponential",
     Rule(forward=((0, (0,)),), source="linalg_ops_common.cc"),
 )
 register(
-    "CholeskyGrad LogMatrixDeterminant MatrixDeterminant MatrixSolve MatrixSolveLs MatrixTriangularSolve"
-    " SelfAdjointEig Eig TridiagonalSolve TridiagonalMatMul BandedTriangularSolve",
+    "LogMatrixDeterminant MatrixDeterminant MatrixSolve MatrixSolveLs MatrixTriangularSolve SelfAdjointEig Eig"
+    " TridiagonalSolve TridiagonalMatMul BandedTriangularSolve",
     Rule(source="linalg_ops_common.cc"),
 )
 register("FFT FFT2D FFT3D IFFT IFFT2D IFFT3D RFFT RFFT2D RFFT3D IRFFT IRFFT2D IRFFT3D", Rule(source="fft_ops.cc"))

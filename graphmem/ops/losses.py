@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from graphmem.graph.model import Op, Tensor
 from graphmem.ops.registry import Env, Rule, register
-from graphmem.ops.sizes import itemsize, times
+from graphmem.ops.sizes import copy_of, itemsize, times
 
 
 def per_example(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
@@ -14,8 +14,11 @@ def per_example(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None
 
 
 def batch_norm_grad(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """`FusedBatchNormGrad`: one number for each channel in training, two in inference."""
-    return [inputs[2].nbytes] * (1 if op.attrs.get("is_training", True) else 2)
+    """One number for each channel in training, two in inference; in training, a float32 copy of a 16-bit image."""
+    if not op.attrs.get("is_training", True):
+        return [inputs[2].nbytes] * 2
+    widened = [] if inputs[1].dtype == "float32" else [copy_of(inputs[1], "float32")]
+    return [inputs[2].nbytes, *widened]
 
 
 register(

@@ -23,10 +23,3 @@ register(
     "FractionalMaxPool FractionalAvgPool FractionalMaxPoolGrad FractionalAvgPoolGrad",
     Rule(source="fractional_max_pool_op.cc"),
 )
-register(
-    "ResizeArea ResizeBicubic ResizeBicubicGrad ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor"
-    " ResizeNearestNeighborGrad CropAndResize CropAndResizeGradBoxes CropAndResizeGradImage ScaleAndTranslate"
-    " ScaleAndTranslateGrad ImageProjectiveTransformV2 ImageProjectiveTransformV3",
-    Rule(source="resize_bilinear_op.cc and others: measured"),
-)
-register("LRN LRNGrad", Rule(source="lrn_op.cc"))

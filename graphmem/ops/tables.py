@@ -6,14 +6,19 @@ from graphmem.ops import (  # noqa: F401
     convolution,
     einsum,
     elementwise,
+    gpu,
+    hosts,
+    images,
     inline,
     linalg,
     lists,
     losses,
     pooling,
     reductions,
+    sparse,
     variables,
     views,
 )
 
 inline.apply()
+gpu.apply()

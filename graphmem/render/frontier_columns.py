@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphmem.render.rows import FrontierRow, group_frontier, plural, shorten
+from graphmem.render.rows import FrontierRow, cut_at, group_frontier, plural, shorten
 from graphmem.render.words import common_prefix
 from graphmem.report.report import FrontierBuffer, Report
 from graphmem.units import format_bytes
@@ -17,10 +17,9 @@ def frontier_columns(report: Report, width: int, top: int) -> list[list[str]]:
     sizes in the first column add up to the step peak.
     """
     rows = group_frontier(report.frontier)
-    cut = top if len(rows) != top + 1 else top + 1
+    cut = cut_at([row.bytes for row in rows], top)
     shown, others = rows[:cut], rows[cut:]
-    dtypes = {row.first.dtype for row in shown if row.first.dtype}
-    common = dtypes.pop() if len(dtypes) == 1 else ""
+    common = _main_dtype(shown)
     wide, prefix = width >= _WIDE, common_prefix(report)
     repeated = any(len(row.buffers) > 1 for row in shown)
     columns = [
@@ -38,6 +37,15 @@ def frontier_columns(report: Report, width: int, top: int) -> list[list[str]]:
     _add_sum(columns, format_bytes(report.step_peak_bytes), "step peak")
     _fit(columns, width, fixed=3 + repeated)
     return columns
+
+
+def _main_dtype(rows: list[FrontierRow]) -> str:
+    """The dtype of most of these bytes: it stands in the title once, the others beside each shape."""
+    sizes: dict[str, int] = {}
+    for row in rows:
+        if row.first.dtype:
+            sizes[row.first.dtype] = sizes.get(row.first.dtype, 0) + (row.bytes or 0)
+    return max(sizes, key=lambda dtype: sizes[dtype], default="")
 
 
 def _add_sum(columns: list[list[str]], size: str, label: str) -> None:

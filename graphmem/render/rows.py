@@ -10,6 +10,9 @@ from functools import cache
 from graphmem.render.patterns import pattern, skeleton
 from graphmem.report.report import FrontierBuffer, ScopeRow
 
+SMALL = 0.001
+"""Rows below this share of the step peak are left to the row of the others."""
+
 
 @dataclass(frozen=True)
 class TreeRow:
@@ -39,7 +42,7 @@ class _Node:
 
 
 def fold_scopes(rows: Sequence[ScopeRow], limit: int) -> list[TreeRow]:
-    """The largest `limit` scopes as a tree; what a shown scope hides is one "… n others" row beneath it.
+    """The largest `limit` scopes that are not small, as a tree; what a shown scope hides is one "… n others" row beneath it.
 
     >>> rows = [ScopeRow("", 0, 9, 0, 3), ScopeRow("a", 1, 6, 6, 1), ScopeRow("b", 1, 2, 2, 1)]
     >>> rows.append(ScopeRow("c", 1, 1, 1, 1))
@@ -97,7 +100,7 @@ def _choose(root: _Node, limit: int) -> None:
 
     push(root)
     for _ in range(limit):
-        if not heap:
+        if not heap or -heap[0][0] < SMALL * root.bytes:
             break
         node = heapq.heappop(heap)[2]
         node.shown = True
@@ -165,10 +168,22 @@ def group_frontier(frontier: Sequence[FrontierBuffer]) -> list[FrontierRow]:
 
 
 def largest(sizes: dict[str, int], limit: int) -> tuple[list[tuple[str, int]], int, int]:
-    """The `limit` largest entries, and how many others there are with how many bytes together."""
+    """The `limit` largest entries that are not small, and how many others there are with how many bytes together."""
     ranked = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
-    cut = limit if len(ranked) != limit + 1 else limit + 1
+    cut = cut_at([size for _, size in ranked], limit)
     return ranked[:cut], len(ranked[cut:]), sum(size for _, size in ranked[cut:])
+
+
+def cut_at(sizes: Sequence[int | None], limit: int) -> int:
+    """How many of these rows, largest first, a list shows: not the small ones, but never to hide a single one.
+
+    >>> cut_at([9, 5, 5, 3], 2), cut_at([9, 5, 5], 2), cut_at([9000, 9, 2, 1], 4), cut_at([9000, None], 1)
+    (2, 3, 1, 2)
+    """
+    least = SMALL * sum(size or 0 for size in sizes)
+    worth = sum(size is None or size >= least for size in sizes)
+    cut = min(limit, worth)
+    return cut if len(sizes) != cut + 1 else cut + 1
 
 
 def plural(count: int, noun: str) -> str:

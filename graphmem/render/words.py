@@ -25,7 +25,7 @@ def headline(report: Report, width: int) -> list[str]:
     figure = f"peak {'at least ' if report.at_least else ''}{format_bytes(report.needed_bytes)}"
     spread = _spread(report)
     name = short_target(report.target)
-    line = f"{name} {what}: {figure} ({spread})" if spread else f"{name} {what}: {figure}"
+    line = f"{name} {what}: {figure} ({spread})".lstrip() if spread else f"{name} {what}: {figure}".lstrip()
     if len(line) <= width:
         return [line]
     room = width - len(f" {what}: {figure}")

@@ -79,6 +79,7 @@ class _Walk:
         self.handles: dict[int, int] = {}
         self.variables: dict[int, int] = {}
         self.position = 0
+        self.on_gpu = env.device == "gpu"
         by_type = {op_type: lookup(op_type) for op_type in {op.type for op in graph.ops}}
         self.rules: list[Rule | None] = [by_type[op.type] for op in graph.ops]
         self.scratch: dict[int, list[int | None]] = {}
@@ -355,7 +356,7 @@ class _Walk:
         out.slot.append(slot)
         out.last.append(-1)
         out.resident.append(resident)
-        out.host.append(tensor.host)
+        out.host.append(tensor.host or (self.on_gpu and self.graph.ops[index].device != "gpu"))
         return buffer
 
     def _give(self, value: int, buffer: int) -> None:

@@ -86,12 +86,14 @@ def zero_tensor(shape: tuple[int, ...], dtype: Any) -> Any | None:
     import tensorflow as tf
 
     dtype = tf.as_dtype(dtype)
+    if dtype in (tf.string, tf.resource, tf.variant):
+        return None
     count = math.prod(shape)
     with tf.init_scope(), tf.device("CPU:0"):
-        if dtype.size and count * dtype.size <= TINY_BYTES:
-            return tf.cast(tf.zeros(shape, tf.int8), dtype) if dtype.name.startswith(("float8", "int4", "uint4")) else (
-                tf.zeros(shape, dtype)
-            )  # fmt: skip
+        if count * dtype.size <= TINY_BYTES:
+            if dtype.name in _DIRECT or dtype.name in _BITCAST:
+                return tf.zeros(shape, dtype)
+            return tf.cast(tf.zeros(shape, tf.float32 if dtype.is_floating else tf.int8), dtype)
         carrier = dtype.name if dtype.name in _DIRECT else _BITCAST.get(dtype.name)
         if carrier is None:
             return None
@@ -165,7 +167,7 @@ def _planned(kwargs: dict[str, Any]) -> tuple[tuple[int, ...], Any] | None:
     if shape is None or dtype is None:
         return None
     shape, dtype = tf.TensorShape(shape), tf.as_dtype(dtype).base_dtype
-    if not shape.is_fully_defined() or dtype.size is None or dtype in (tf.string, tf.resource, tf.variant):
+    if not shape.is_fully_defined() or dtype in (tf.string, tf.resource, tf.variant):
         return None
     return tuple(shape.as_list()), dtype
 

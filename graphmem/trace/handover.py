@@ -12,22 +12,23 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.eager import cancellation, context
 
-from graphmem.errors import InternalError, UserCodeError
+from graphmem.errors import UserCodeError
 
 
-def executed_graphs(concrete: Any, tensors: list[Any]) -> tuple[Any, Any]:
-    """The function's graph before and after TensorFlow's rewrites, as GraphDefs.
+class AlreadyInstantiated(Exception):
+    """TensorFlow has instantiated the function before, so it hands nothing over again."""
+
+
+def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
+    """The GraphDef that TensorFlow's executor would get: inlined, lowered, placed, rewritten.
 
     Args:
         concrete: a `ConcreteFunction`.
         tensors: one tensor per flat input (not the captures); they are not read.
 
-    Returns:
-        (before Grappler: inlined and placed, what runs: the partition for the CPU).
-
     Raises:
         UserCodeError: TensorFlow cannot instantiate the function.
-        InternalError: TensorFlow handed nothing over, as it does for a function that it has instantiated before.
+        AlreadyInstantiated: see there.
     """
     ctx = context.context()
     ctx.ensure_initialized()
@@ -47,11 +48,25 @@ def executed_graphs(concrete: Any, tensors: list[Any]) -> tuple[Any, Any]:
             metadata = ctx.export_run_metadata()
         finally:
             ctx.disable_graph_collection()
-    candidates = [made for made in metadata.function_graphs if made.partition_graphs]
-    if not candidates:
-        raise InternalError("TensorFlow handed over no executed graph: the function has been instantiated before")
-    made = max(candidates, key=lambda graphs: len(graphs.pre_optimization_graph.node))
-    return made.pre_optimization_graph, max(made.partition_graphs, key=lambda graph: len(graph.node))
+    made = max(metadata.function_graphs, key=lambda graphs: len(graphs.pre_optimization_graph.node), default=None)
+    executed = max(made.partition_graphs, key=lambda graph: len(graph.node), default=None) if made else None
+    if executed is None or sum(node.op == "_Arg" for node in executed.node) < len(concrete.inputs):
+        raise AlreadyInstantiated
+    if any(node.op.startswith("_Mkl") for node in executed.node):
+        return _without_onednn(made)
+    return executed
+
+
+def _without_onednn(made: Any) -> Any:
+    """The graph before oneDNN's own rewrites, which come last; TensorFlow appends the trivial call's nodes to it."""
+    graph = type(made.post_optimization_graph)()
+    graph.CopyFrom(made.post_optimization_graph)
+    extra = sum(len(partition.node) for partition in made.partition_graphs) - max(
+        len(partition.node) for partition in made.partition_graphs
+    )
+    if extra:
+        del graph.node[-extra:]
+    return graph
 
 
 def _run_something() -> None:

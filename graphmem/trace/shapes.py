@@ -18,6 +18,9 @@ from tensorflow.core.framework import graph_pb2, types_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import c_api_util
 
+#: graphmem's own op: a tensor copied between host and device (`graphmem.trace.placement`).
+COPY = "_Copy"
+
 Shape = tuple["int | None", ...] | None
 
 
@@ -79,6 +82,9 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
                 node.input.append(forward[0])
         elif node.op in ("Enter", "Exit"):
             node.op = "Identity"
+        elif node.op == COPY:
+            node.op = "Identity"
+            del node.attr["to"]
     return changed
 
 

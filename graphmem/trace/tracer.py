@@ -10,18 +10,34 @@ import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from graphmem.errors import InternalError, TargetError
-from graphmem.graph.model import Argument, StepGraph, Variable, tensor_bytes
+from graphmem.graph.model import Argument, StepGraph, tensor_bytes
 from graphmem.target.step import Step
-from graphmem.trace import build, handover, shapes
+from graphmem.target.user_code import user_errors
+from graphmem.trace import build, handover, roles, scopes, shapes, sources, variables
+from graphmem.version import __version__
+
+#: The card that a GPU's rewrites are made for: compute capability of an A100, and memory enough that Grappler does not
+#: start to swap tensors to the host.
+_ARCHITECTURE, _GPU_MEMORY = "8.0", 1 << 40
 
 
-def trace(step: Step, *, rewrite: bool = True, progress: Callable[[str], None] = lambda text: None) -> StepGraph:
-    """Trace a step for the CPU executor.
+def trace(
+    step: Step,
+    *,
+    device: str = "cpu",
+    rewrite: bool = True,
+    progress: Callable[[str], None] = lambda text: None,
+) -> StepGraph:
+    """Trace a step as the executor of a device would run it. Nothing of the step is executed.
 
     Args:
         step: what to trace; its arguments may be specs, so that no data is needed.
+        device: "cpu" or "gpu".
         rewrite: whether TensorFlow's graph rewrites (Grappler) are applied, as they are by default.
         progress: told what goes on, a few words each.
+
+    Returns:
+        The graph; its `info` says what was traced: target, step, batch, facts, notes, versions, device, rewrite, oneDNN.
 
     Raises:
         TargetError: an argument has an open dimension.
@@ -31,21 +47,41 @@ def trace(step: Step, *, rewrite: bool = True, progress: Callable[[str], None] =
     function = step.function
     if not isinstance(function, polymorphic_function.Function):
         function = tf.function(function)
-    concrete = function.get_concrete_function(*step.args, **step.kwargs)
+    with scopes.watched(step.models) as seen, user_errors(step.user_files):
+        concrete = function.get_concrete_function(*step.args, **step.kwargs)
     progress("rewriting")
-    with _grappler(rewrite):
-        try:
-            _, executed = handover.executed_graphs(concrete, _stand_ins(concrete, step))
-        except InternalError:  # instantiated before, by whoever owns the function: trace it anew
+    try:
+        executed = _executed(concrete, step, device, rewrite)
+    except handover.AlreadyInstantiated:  # by whoever owns the function: trace it anew
+        with scopes.watched(step.models) as seen, user_errors(step.user_files):
             concrete = function._clone(None).get_concrete_function(*step.args, **step.kwargs)
-            _, executed = handover.executed_graphs(concrete, _stand_ins(concrete, step))
+        executed = _executed(concrete, step, device, rewrite)
     progress("building the graph")
     arguments = _arguments(concrete)
-    variables = _variables(concrete)
-    graph = build.build(executed, shapes.infer(executed, [item.shape for item in (*arguments, *variables)]))
-    graph.arguments, graph.variables = arguments, variables
+    captured = variables.captured(concrete, step, seen)
+    host = None
+    if device == "gpu":
+        from graphmem.trace.placement import memory_types as host
+    known = shapes.infer(executed, [item.shape for item in (*arguments, *captured)])
+    graph = build.build(executed, known, host)
+    graph.arguments, graph.variables = arguments, captured
     _refer(graph)
+    roles.assign(graph, seen, [getattr(optimizer, "name", "") for optimizer in step.optimizers])
+    sources.assign(graph, concrete, step.user_files)
+    graph.info = _info(step, device, rewrite)
     return graph
+
+
+def _executed(concrete: Any, step: Step, device: str, rewrite: bool) -> Any:
+    """The GraphDef that the device's executor would get."""
+    with _grappler(rewrite and device == "cpu"):
+        lowered = handover.executed_graph(concrete, _stand_ins(concrete, step))
+    if device == "cpu":
+        return lowered
+    from graphmem.trace.grappler import gpu_graph
+
+    controls = [op.name for op in concrete.graph.control_outputs]
+    return gpu_graph(lowered, controls, architecture=_ARCHITECTURE, memory_bytes=_GPU_MEMORY, rewrite=rewrite)
 
 
 def _arguments(concrete: Any) -> list[Argument]:
@@ -64,8 +100,8 @@ def _arguments(concrete: Any) -> list[Argument]:
 
 def _stand_ins(concrete: Any, step: Step) -> list[Any]:
     """A tensor per input for a call that reads none: empty ones, and the user's own handles."""
-    given = [item for item in tf.nest.flatten((step.args, step.kwargs)) if isinstance(item, tf.Tensor)]
-    handles = [item for item in given if item.dtype in (tf.resource, tf.variant)]
+    given = tf.nest.flatten((step.args, step.kwargs), expand_composites=True)
+    handles = [item for item in given if isinstance(item, tf.Tensor) and item.dtype in (tf.resource, tf.variant)]
     count = len(concrete.inputs) - len(concrete.captured_inputs)
     made = []
     for tensor in concrete.inputs[:count]:
@@ -73,35 +109,42 @@ def _stand_ins(concrete: Any, step: Step) -> list[Any]:
             if not handles:
                 raise TargetError(f"input {tensor.op.name!r} is a {tensor.dtype.name} handle; pass the object itself.")
             made.append(handles.pop(0))
+        elif tensor.dtype == tf.string:
+            made.append(tf.constant([], tf.string))
         else:
-            made.append(tf.zeros([0], tensor.dtype) if tensor.dtype != tf.string else tf.constant([], tf.string))
+            made.append(tf.zeros([0], tensor.dtype))
     return made
-
-
-def _variables(concrete: Any) -> list[Variable]:
-    """What each capture is, in capture order: variables, and tensors that the function holds on to."""
-    by_handle = {id(variable.handle): variable for variable in concrete.graph.variables}
-    found = []
-    for external, internal in zip(concrete.captured_inputs, concrete.graph.internal_captures, strict=True):
-        variable = by_handle.get(id(external))
-        if variable is not None:
-            dtype, shape = variable.dtype.base_dtype.name, tuple(variable.shape) if variable.shape.rank is not None else None
-            name = variable.name.partition(":")[0]
-            found.append(Variable(name, dtype, shape, tensor_bytes(dtype, shape), trainable=bool(variable.trainable)))
-        else:
-            dtype = external.dtype.base_dtype.name
-            shape = None if external.shape.rank is None else tuple(external.shape)
-            found.append(Variable(internal.op.name, dtype, shape, tensor_bytes(dtype, shape), "constant", False))
-    return found
 
 
 def _refer(graph: StepGraph) -> None:
     """Say on each `_Arg` op which variable or argument it holds."""
+    inputs = len(graph.arguments)
     for op in graph.ops:
         if op.type == "_Arg":
             index = op.attrs["index"]
-            inputs = len(graph.arguments)
             op.attrs["_arg"] = ["argument", index] if index < inputs else ["variable", index - inputs]
+
+
+def _info(step: Step, device: str, rewrite: bool) -> dict[str, Any]:
+    from tensorflow.python.util import _pywrap_util_port
+
+    on = bool(_pywrap_util_port.IsMklEnabled())
+    versions = {"graphmem": __version__, "tensorflow": tf.__version__}
+    if step.framework in ("keras", "tf_keras"):
+        import importlib
+
+        versions["keras"] = importlib.import_module(step.framework).__version__
+    return {
+        "target": step.target,
+        "step": step.kind,
+        "batch": step.batch,
+        "facts": dict(step.facts),
+        "notes": list(step.notes),
+        "versions": versions,
+        "device": device,
+        "rewrite": rewrite,
+        "onednn": on,
+    }
 
 
 @contextlib.contextmanager
@@ -115,4 +158,5 @@ def _grappler(on: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": before.get("disable_meta_optimizer", False)})
+        restored = before.get("disable_meta_optimizer", False)
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": restored})

@@ -1,0 +1,23 @@
+"""graphmem: how much memory a TensorFlow/Keras training step needs, before anyone runs it, and what holds it.
+
+>>> import graphmem
+>>> report = graphmem.analyze(model, batch=32)        # doctest: +SKIP
+>>> report.peak_bytes, report.render("peak.svg")      # doctest: +SKIP
+"""
+
+from graphmem.api import analyze, load
+from graphmem.errors import CheckFailed, GraphmemError, InternalError, TargetError, UserCodeError
+from graphmem.report.report import Report
+from graphmem.version import __version__
+
+__all__ = [
+    "CheckFailed",
+    "GraphmemError",
+    "InternalError",
+    "Report",
+    "TargetError",
+    "UserCodeError",
+    "__version__",
+    "analyze",
+    "load",
+]

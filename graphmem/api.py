@@ -1,0 +1,171 @@
+"""The whole way: what the user names → step → trace → simulation → report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from graphmem.errors import TargetError
+from graphmem.graph import store
+from graphmem.report.report import Report
+from graphmem.settings import Settings
+from graphmem.target.step import Options
+
+if TYPE_CHECKING:
+    from graphmem.graph.model import StepGraph
+
+
+def analyze(
+    target: Any,
+    *specs: Any,
+    step: str | None = None,
+    batch: int | None = None,
+    inputs: tuple[str, ...] = (),
+    dims: dict[str, int] | None = None,
+    loss: str | None = None,
+    optimizer: str | None = None,
+    device: str = "cpu",
+    order: str = "default",
+    orders: int | None = None,
+    threads: int | None = None,
+    rewrite: bool = True,
+) -> Report:
+    """Analyse one step of a model or function. Nothing trains; a live model's weights and state stay as they are.
+
+    Args:
+        target: a Keras model, a `tf.function` or callable, a factory of either, a `(step, args)` pair, or a text as on
+            the command line ("model.py:build(width=2)", "app:ResNet50", "net.keras", "step.graphmem").
+        specs: `tf.TensorSpec`s or example tensors: for a model the inputs and, if wanted, labels and sample weights of
+            a batch; for a function its arguments.
+        step: "train" (default), "test" or "predict" of a model.
+        batch: samples per step where the target leaves it open.
+        inputs: specs as text, "NAME:DTYPE:SHAPE".
+        dims: open dimensions by name, and trip counts of loops that cannot be told.
+        loss, optimizer: Keras names for a model that is not compiled.
+        device: "cpu" or "gpu".
+        order: "default", "deterministic", "graph" or "breadth-first".
+        orders: how many legal orders the range is taken over; `None`: a default.
+        threads: intra-op threads; `None`: this machine's cores.
+        rewrite: whether TensorFlow's graph rewrites are applied.
+
+    Raises:
+        TargetError: the target or an option is bad, or a dimension is missing.
+        UserCodeError: the user's code raised, or its step cannot be traced.
+    """
+    settings = Settings(device=device, order=order, orders=orders, threads=threads, rewrite=rewrite)
+    options = Options(step, batch, tuple(inputs), dict(dims or {}), loss, optimizer)
+    if isinstance(target, (str, os.PathLike)):
+        if specs:
+            raise TargetError("give the inputs of a target in a file with inputs=(\"NAME:DTYPE:SHAPE\", …).")
+        return analyze_target(os.fspath(target), options, settings)
+    return _simulated(_trace_object(target, specs, options, settings), settings, options)
+
+
+def analyze_target(
+    target: str, options: Options, settings: Settings, progress: Callable[[str], None] = lambda text: None
+) -> Report:
+    """Analyse what a text names: see `analyze` and `graphmem peak --help`.
+
+    Args:
+        progress: told what goes on, a few words each.
+    """
+    if store.is_trace(target):
+        graph = store.load_trace(target)
+        _agree(graph, options, settings, target)
+    else:
+        graph = _trace_target(target, options, settings, progress)
+    progress("simulating")
+    return _simulated(graph, settings, options)
+
+
+def load(path: str | os.PathLike[str]) -> Report:
+    """The report of a file that graphmem wrote: a saved report (`.json`) or a saved trace (`.graphmem`).
+
+    Raises:
+        TargetError: the file is missing, damaged, or neither.
+    """
+    import json
+
+    name = os.fspath(path)
+    if store.is_trace(name):
+        return analyze_target(name, Options(), Settings())
+    try:
+        with open(name, encoding="utf-8") as file:
+            return Report.from_dict(json.load(file))
+    except OSError as error:
+        raise TargetError(f"{name} cannot be read: {error.strerror}.") from error
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise TargetError(f"{name} is neither a report nor a trace that graphmem wrote.") from error
+
+
+def _trace_target(target: str, options: Options, settings: Settings, progress: Callable[[str], None]) -> StepGraph:
+    from graphmem.trace import environment
+
+    environment.prepare()
+    progress("importing TensorFlow")
+    from graphmem.target.resolve import resolve
+    from graphmem.target.weightless import weightless
+    from graphmem.trace.tracer import trace
+
+    progress("building")
+    with weightless():
+        step = resolve(target, options)
+        graph = trace(step, device=settings.device, rewrite=settings.rewrite, progress=progress)
+    graph.info["onednn_here"] = environment.wants_onednn()
+    return graph
+
+
+def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, settings: Settings) -> StepGraph:
+    from graphmem.trace import environment
+
+    environment.prepare()
+    from graphmem.target.functions import step_of_pair
+    from graphmem.target.keras_models import is_model, step_of_model
+    from graphmem.target.objects import step_of_object
+    from graphmem.target.weightless import weightless
+    from graphmem.trace.tracer import trace
+
+    name = str(getattr(target, "name", None) or getattr(target, "__name__", None) or type(target).__name__)
+    with weightless():
+        if is_model(target):
+            step = step_of_model(target, options, specs=specs or None, target=name, live=True)
+        elif specs and callable(target):
+            step = step_of_pair(target, specs, options, name)
+        else:
+            step = step_of_object(target, options, name, set(), live=True)
+        graph = trace(step, device=settings.device, rewrite=settings.rewrite)
+    graph.info["onednn_here"] = environment.wants_onednn()
+    return graph
+
+
+def _simulated(graph: StepGraph, settings: Settings, options: Options) -> Report:
+    from graphmem.ops.registry import Env
+    from graphmem.report.build import build_report
+    from graphmem.runtime.simulate import simulate
+
+    env = Env(threads=settings.threads or os.cpu_count() or 1, device=settings.device)
+    return build_report(simulate(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims))
+
+
+def _agree(graph: StepGraph, options: Options, settings: Settings, target: str) -> None:
+    """A saved trace is of one step on one device: what would need a new trace is refused, not ignored.
+
+    Raises:
+        TargetError: an option asks for another step.
+    """
+    asked = {
+        "--step": options.kind and options.kind != graph.info.get("step"),
+        "--batch": options.batch and options.batch != graph.info.get("batch"),
+        "--input": bool(options.inputs),
+        "--loss": options.loss,
+        "--optimizer": options.optimizer,
+        "--device": settings.device != graph.info.get("device", "cpu"),
+        "--no-rewrite": settings.rewrite != graph.info.get("rewrite", True),
+    }
+    wrong = [name for name, differs in asked.items() if differs]
+    if wrong:
+        raise TargetError(
+            f"{target} is a saved trace, which {', '.join(wrong)} cannot change: trace the model again with "
+            f"{'it' if len(wrong) == 1 else 'them'}."
+        )

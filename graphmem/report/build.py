@@ -1,0 +1,86 @@
+"""From a simulation to a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphmem.graph.model import StepGraph
+from graphmem.report import attribute, notes
+from graphmem.report.report import PeakPoint, Report
+from graphmem.runtime.simulate import Simulation
+
+
+def build_report(simulation: Simulation) -> Report:
+    """Everything that graphmem says about one simulated step; `StepGraph.info` says what was traced and how."""
+    graph, info = simulation.graph, simulation.graph.info
+    rows = attribute.frontier(simulation)
+    unknown_ops = notes.unknown_ops(simulation)
+    unknown_sizes = notes.unknown_sizes(simulation)
+    at_least = bool(unknown_ops or unknown_sizes or simulation.schedule.at_least or simulation.lifetimes.unknown)
+    return Report(
+        target=info.get("target", ""),
+        step=info.get("step", "custom"),
+        runtime="graph",
+        device=simulation.env.device,
+        order=simulation.order,
+        orders=len(simulation.peaks),
+        batch=info.get("batch"),
+        versions=dict(info.get("versions", {})),
+        facts=notes.facts(simulation),
+        ops=len(graph.ops),
+        unknown_ops=unknown_ops,
+        unknown_sizes=unknown_sizes,
+        at_least=at_least,
+        weight_bytes=_variables(graph, "weight"),
+        optimizer_bytes=_variables(graph, "optimizer state"),
+        other_state_bytes=_variables(graph, "other state"),
+        argument_bytes=sum(argument.nbytes or 0 for argument in graph.arguments),
+        constant_bytes=_constants(simulation),
+        step_peak_bytes=simulation.peak,
+        step_peak_range_bytes=(min(simulation.peaks), max(simulation.peaks)),
+        naive_sum_bytes=_naive_sum(simulation),
+        peak=_peak_point(simulation),
+        by_role=attribute.by_role(rows),
+        by_phase=attribute.by_phase(rows),
+        by_role_phase=attribute.by_role_phase(rows),
+        by_op_type=attribute.by_op_type(rows),
+        by_source=attribute.by_source(rows),
+        by_scope=attribute.by_scope(rows),
+        frontier=rows,
+        not_counted=notes.not_counted(simulation),
+        notes=notes.findings(simulation),
+        allocator={"name": "exact", "peak_in_use_bytes": None, "pool_bytes": None, "fragmentation": None},
+        timeline=attribute.timeline_by_role(simulation),
+        simulation=simulation,
+    )
+
+
+def _variables(graph: StepGraph, role: str) -> int:
+    return sum(variable.nbytes or 0 for variable in graph.variables if variable.role == role)
+
+
+def _constants(simulation: Simulation) -> int:
+    """Constants of the graph and tensors that the function captured: alive as long as the function is."""
+    on_gpu = simulation.env.device == "gpu"
+    made = sum(
+        op.outputs[0].nbytes or 0
+        for op in simulation.graph.ops
+        if op.type == "Const" and not (on_gpu and (op.device != "gpu" or op.outputs[0].host))
+    )
+    return made + _variables(simulation.graph, "constant")
+
+
+def _naive_sum(simulation: Simulation) -> int:
+    """All tensors that the ops of the step write, as if nothing were ever freed, shared or updated in place."""
+    sizes: list[int] = []
+    for op in simulation.graph.ops:
+        sizes.append(0 if op.type == "_Arg" else sum(tensor.nbytes or 0 for tensor in op.outputs))
+    return sum(sizes[index] for index in simulation.schedule.ops)
+
+
+def _peak_point(simulation: Simulation) -> PeakPoint:
+    order: Any = simulation.schedule.ops
+    if not order:
+        return PeakPoint("", "", "", "forward", 0, 0)
+    op = simulation.graph.ops[order[simulation.position]]
+    return PeakPoint(op.name, op.type, op.scope, op.phase, simulation.position, len(order))

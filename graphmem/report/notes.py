@@ -1,0 +1,73 @@
+"""What a report must say besides its figures: unknowns, what is left out, what was assumed."""
+
+from __future__ import annotations
+
+from graphmem.ops.registry import lookup
+from graphmem.runtime.simulate import Simulation
+
+
+def unknown_ops(simulation: Simulation) -> dict[str, int]:
+    """Executed op types without a row in the table -> how many ops."""
+    counts: dict[str, int] = {}
+    for index in dict.fromkeys(simulation.schedule.ops):
+        op_type = simulation.graph.ops[index].type
+        if lookup(op_type) is None:
+            counts[op_type] = counts.get(op_type, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def unknown_sizes(simulation: Simulation) -> list[str]:
+    """Tensors and scratch of unknown size that the step allocates, and residents of unknown size."""
+    lives, graph = simulation.lifetimes, simulation.graph
+    found: dict[str, None] = {}
+    for buffer, nbytes in enumerate(lives.nbytes):
+        if nbytes is None and not lives.resident[buffer] and not lives.host[buffer]:
+            op = graph.ops[lives.op[buffer]]
+            found[f"{op.name}:{lives.slot[buffer]}" if lives.slot[buffer] >= 0 else f"{op.name} (scratch)"] = None
+    for item in (*graph.variables, *graph.arguments):
+        if item.nbytes is None:
+            found[item.name] = None
+    return list(found)
+
+
+def facts(simulation: Simulation) -> dict[str, str]:
+    """What decides the figure besides the model, as short texts."""
+    info = simulation.graph.info
+    known = dict(info.get("facts", {}))
+    known["threads"] = str(simulation.env.threads)
+    known["oneDNN"] = "on" if info.get("onednn") else "off"
+    known["rewrites"] = "as TensorFlow applies them" if info.get("rewrite", True) else "none (--no-rewrite)"
+    return known
+
+
+def not_counted(simulation: Simulation) -> list[str]:
+    """What the figures leave out, one sentence each."""
+    common = [
+        "the allocator's rounding and fragmentation: figures are the bytes that TensorFlow asks for",
+        "the input pipeline: prefetched batches, shuffle buffers, and data held by the program",
+        "Python, TensorFlow's own code and threads, and host objects such as handles and lists",
+    ]
+    if simulation.env.device == "gpu":
+        return [
+            "the CUDA context, loaded kernels and library handles",
+            "cuDNN and cuBLAS workspaces and autotuning of the first step",
+            "tensors in host memory (shapes, counters, strings)",
+            *common,
+        ]
+    return common
+
+
+def findings(simulation: Simulation) -> list[str]:
+    """Assumptions and findings, one sentence each."""
+    info, schedule = simulation.graph.info, simulation.schedule
+    found = list(info.get("notes", []))
+    found += schedule.assumed
+    for name, count in sorted(schedule.loops.items()):
+        if count:
+            found.append(f"loop {name!r}: {count} iterations replayed")
+    if info.get("onednn_here") and not info.get("onednn"):
+        found.append(
+            "modelled with oneDNN off; TensorFlow turns it on for this CPU unless TF_ENABLE_ONEDNN_OPTS=0 is set, "
+            "which changes kernels and their scratch"
+        )
+    return found

@@ -1,0 +1,145 @@
+"""Schedules, lifetimes, timeline: one step simulated in the runtime's typical order, and the range over legal ones."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphmem.errors import InternalError
+from graphmem.graph.model import StepGraph
+from graphmem.ops.registry import Env
+from graphmem.runtime.branches import Branches
+from graphmem.runtime.executor import Schedule, schedule
+from graphmem.runtime.liveness import Lifetimes, lifetimes
+from graphmem.runtime.plan import make_plan
+from graphmem.runtime.queues import QUEUES
+
+#: Orders drawn when the user does not say how many, for graphs up to and beyond `MANY_OPS` executed ops.
+DEFAULT_ORDERS, FEWER_ORDERS, MANY_OPS = 15, 5, 20_000
+
+#: Peaks within this fraction of each other count as the same outcome.
+SAME = 0.005
+
+#: Orders that do not depend on memory addresses: one schedule each.
+_SETTLED = ("graph", "deterministic")
+
+
+@dataclass(slots=True)
+class Simulation:
+    """A step replayed.
+
+    Attributes:
+        graph: the step.
+        schedule: the order reported: the typical one of those drawn.
+        lifetimes: its buffers.
+        total: bytes alive at each position, residents and host memory left out.
+        peak: the most that is alive at one position (bytes).
+        position: the first position where that is so.
+        peaks: the peak of each order drawn (bytes).
+        order: which order was asked for.
+        env: threads and device.
+    """
+
+    graph: StepGraph
+    schedule: Schedule
+    lifetimes: Lifetimes
+    total: np.ndarray
+    peak: int
+    position: int
+    peaks: list[int]
+    order: str
+    env: Env
+
+
+def simulate(
+    graph: StepGraph,
+    *,
+    order: str = "default",
+    orders: int | None = None,
+    env: Env | None = None,
+    trips: dict[str, int] | None = None,
+) -> Simulation:
+    """Replay a step.
+
+    Args:
+        graph: the step.
+        order: a key of `graphmem.runtime.queues.QUEUES`; on a GPU, whose kernels all run inline, "default" is
+            "breadth-first".
+        orders: how many legal orders to draw; `None`: 15, or 5 for long schedules; 1 where the order is settled.
+        env: threads and device.
+        trips: iterations of loops whose condition cannot be told, by name.
+
+    Returns:
+        The simulation of the typical order: of the peaks drawn, those within 0.5 % of each other are one outcome; the
+        most frequent outcome is typical, and its middle order is reported.
+    """
+    env = env or Env()
+    plan = make_plan(graph)
+    policy = "breadth-first" if order == "default" and env.device == "gpu" else order
+    if policy not in QUEUES:
+        raise InternalError(f"there is no order {order!r}")
+    branches = Branches(plan, trips)
+
+    def run(seed: int) -> Simulation:
+        made = schedule(plan, branches, policy=policy, rng=random.Random(seed))
+        lives = lifetimes(graph, made, env)
+        total = timeline(lives, len(made.ops))
+        position = int(total.argmax()) if len(total) else 0
+        return Simulation(
+            graph, made, lives, total, int(total[position]) if len(total) else 0, position, [], order, env
+        )
+
+    first = run(0)
+    if policy in _SETTLED:
+        count = 1
+    else:
+        count = orders or (DEFAULT_ORDERS if len(first.schedule.ops) <= MANY_OPS else FEWER_ORDERS)
+    peaks = [first.peak] + [run(seed).peak for seed in range(1, count)]
+    chosen = typical(peaks)
+    best = first if chosen == 0 else run(chosen)
+    best.peaks = peaks
+    return best
+
+
+def typical(peaks: list[int]) -> int:
+    """The index of the peak that stands for the most frequent outcome.
+
+    >>> typical([159, 177, 159, 159]), typical([100, 300, 200])
+    (2, 2)
+    """
+    ranked = sorted(range(len(peaks)), key=lambda index: (peaks[index], index))
+    best: tuple[int, float, int] | None = None
+    first = 0
+    middle = (len(ranked) - 1) / 2
+    for last in range(len(ranked)):
+        while peaks[ranked[last]] > peaks[ranked[first]] * (1 + SAME):
+            first += 1
+        centre = (first + last) / 2
+        candidate = (last - first + 1, -abs(centre - middle), ranked[(first + last) // 2])
+        if best is None or candidate[:2] > best[:2]:
+            best = candidate
+    return best[2] if best else 0
+
+
+def counted(lives: Lifetimes) -> list[int]:
+    """Indices of the buffers that are part of the step's own memory on the device, of known size."""
+    return [
+        buffer
+        for buffer, nbytes in enumerate(lives.nbytes)
+        if nbytes and not lives.resident[buffer] and not lives.host[buffer]
+    ]
+
+
+def timeline(lives: Lifetimes, positions: int, buffers: list[int] | None = None) -> np.ndarray:
+    """Bytes alive at each schedule position (int64, shape [positions]), of all counted buffers or of those given."""
+    if buffers is None:
+        buffers = counted(lives)
+    change = np.zeros(positions + 1, np.int64)
+    sizes = np.fromiter((lives.nbytes[buffer] for buffer in buffers), np.int64, len(buffers))
+    born = np.fromiter((lives.born[buffer] for buffer in buffers), np.int64, len(buffers))
+    freed = np.fromiter((lives.freed[buffer] for buffer in buffers), np.int64, len(buffers))
+    np.add.at(change, born, sizes)
+    np.subtract.at(change, freed, sizes)
+    return np.cumsum(change[:-1])
