@@ -25,7 +25,7 @@ def as_networkx(simulation: Simulation) -> networkx.DiGraph:
         role: why its buffer exists, one of `graphmem.graph.model.ROLES`.
         dtype: TensorFlow's name.
         shape: "8x224x224x3", "?" for an unknown dimension, "scalar"; missing for an unknown rank.
-        bytes: what the tensor alone would take; missing if unknown.
+        bytes: what the tensor alone would take, or all temporaries of one run of the op; missing if unknown.
         kind: "new": it has a buffer of its own; "shared": it lies in an earlier tensor's (a view, or taken over);
             "resident": in one that outlives the step (variables, arguments, constants); "none": it takes no memory;
             "skipped": its op does not run, being on a branch not taken; "scratch": an op's temporaries, node
@@ -120,11 +120,12 @@ def _add_buffers(dag: networkx.DiGraph, simulation: Simulation) -> None:
                 role = "scratch" if slot == SCRATCH else ops[index].role
                 dag.add_node(name, **{**_of_op(ops[index]), "role": role, "kind": kind, "host": lives.host[buffer]})
                 dag.nodes[name]["bytes"] = 0
+            node = dag.nodes[name]
+            _extend(node, simulation, buffer)
             if lives.nbytes[buffer] is None:
-                dag.nodes[name].pop("bytes", None)
-            elif "bytes" in dag.nodes[name]:
-                dag.nodes[name]["bytes"] += lives.nbytes[buffer]
-            _extend(dag.nodes[name], simulation, buffer)
+                node.pop("bytes", None)
+            elif "bytes" in node and lives.born[buffer] == node["born"]:
+                node["bytes"] += lives.nbytes[buffer]
         if _at_peak(simulation, buffer):
             dag.nodes[name]["peak_bytes"] += lives.nbytes[buffer] or 0
 
