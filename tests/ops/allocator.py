@@ -46,7 +46,7 @@ class Case:
     def __str__(self) -> str:
         shapes = [f"{dtype}{list(shape)}" for dtype, shape in flat(self.tensors.values())]
         extra = [f"{k}={v}".replace(" ", "") for k, v in (*self.consts.items(), *self.fed.items(), *self.attrs.items())]
-        return "-".join([self.op, *shapes, *extra]).replace(" ", "")
+        return "-".join([self.op, *shapes, *(text[:40] for text in extra)]).replace(" ", "")
 
 
 def flat(specs: Any) -> list[tuple[str, tuple[int, ...]]]:

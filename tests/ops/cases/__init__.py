@@ -5,7 +5,8 @@ from tests.ops.cases.convolutions import CONVOLUTIONS
 from tests.ops.cases.elementwise import ELEMENTWISE
 from tests.ops.cases.images import IMAGE_OPS
 from tests.ops.cases.products import LOSSES, PRODUCTS
+from tests.ops.cases.rarer import RARER
 from tests.ops.cases.reductions import REDUCTIONS
 from tests.ops.cases.views import VIEWS
 
-CASES = [*ELEMENTWISE, *VIEWS, *REDUCTIONS, *CONVOLUTIONS, *IMAGE_OPS, *PRODUCTS, *LOSSES, *ARRAYS]
+CASES = [*ELEMENTWISE, *VIEWS, *REDUCTIONS, *CONVOLUTIONS, *IMAGE_OPS, *PRODUCTS, *LOSSES, *ARRAYS, *RARER]
