@@ -99,10 +99,10 @@ def bytes_text(buffers: Sequence[FrontierBuffer]) -> str:
 
 def tensor_box(group: Group, name: str, columns: Columns, largest: int) -> str:
     """Attributes of one box: name and bytes, shape, dtype and count, a bar as long as its share of the largest box."""
-    first, style = group.buffers[0], role_style(group.buffers[0].role)
+    style = role_style(group.buffers[0].role)
     count = f"×{len(group.buffers)}" if len(group.buffers) > 1 else ""
     what = _contents(group, columns.box - 5 - text_width(count, SIZE) - 3)
-    rows = [(name or first.made_by, bytes_text(group.buffers)), (what, count)]
+    rows = [(name, bytes_text(group.buffers)), (what, count)]
     label = _box(rows, columns.box, group.bytes / largest, style.fill)
     outline = f'style="filled,{style.line}", penwidth={style.pen:g}, fillcolor="{style.tint}"'
     return f'{label}, shape=box, margin="{_INSET}", {outline}'
@@ -113,8 +113,10 @@ def _contents(group: Group, room: float) -> str:
     dtype = group.buffers[0].dtype
     if not dtype:
         return group.buffers[0].role
-    text = f"{shape_text([buffer.shape for buffer in group.buffers])} {dtype}"
-    return text if text_width(text, SIZE) <= room else re.sub(r"\{.*?\}", "*", text)
+    shape = shape_text([buffer.shape for buffer in group.buffers])
+    if text_width(f"{shape} {dtype}", SIZE) > room and "{" in shape:
+        shape = re.sub(r"\{.*?\}", "*", shape) if shape.count("{") == 1 else "various shapes"
+    return f"{shape} {dtype}"
 
 
 def others_box(rest: Sequence[FrontierBuffer], columns: Columns, largest: int) -> str:

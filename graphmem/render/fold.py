@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 
 from graphmem.errors import InternalError
-from graphmem.render.patterns import head, numbers_of, pattern, skeleton
+from graphmem.render.patterns import head, model_scope, numbers_of, pattern, skeleton
 from graphmem.report.report import FrontierBuffer
 
 ENOUGH = (0.8, 0.5)
@@ -30,7 +30,7 @@ class Group:
 
     Attributes:
         buffers: at least one.
-        scope: the pattern of their scopes, such as `conv2_block{1–3}_1_conv`; "" at the top.
+        scope: the pattern of their scopes below the model, such as `conv2_block{1–3}_1_conv`; "" at the top.
     """
 
     buffers: tuple[FrontierBuffer, ...]
@@ -52,13 +52,13 @@ class Group:
         return min(buffer.born for buffer in self.buffers)
 
 
-def fold(buffers: Sequence[FrontierBuffer], key: Key) -> list[Group]:
+def fold(buffers: Sequence[FrontierBuffer], key: Key, model: str = "") -> list[Group]:
     """Group buffers of equal key, in order of birth; far-apart runs of numbered layers stay apart."""
     table: dict[Hashable, list[FrontierBuffer]] = {}
     for buffer in sorted(buffers, key=lambda item: (item.born, item.tensor)):
         table.setdefault(key(buffer), []).append(buffer)
     runs = [run for members in table.values() for run in _runs(members)]
-    groups = [Group(tuple(run), pattern(buffer.scope for buffer in run)) for run in runs]
+    groups = [Group(tuple(run), pattern(buffer.scope.removeprefix(model) for buffer in run)) for run in runs]
     return sorted(groups, key=lambda group: (group.born, group.buffers[0].tensor))
 
 
@@ -82,36 +82,44 @@ def _runs(members: list[FrontierBuffer]) -> list[list[FrontierBuffer]]:
     return [[members[index] for index in sorted(run)] for run in runs]
 
 
-def levels(peak_op: str) -> tuple[Key, ...]:
+def levels(position: int, model: str = "") -> tuple[Key, ...]:
     """What buffers of one box have in common, fine to coarse; what the op at the peak makes or reads stays apart."""
 
-    def touched(buffer: FrontierBuffer) -> tuple[bool, bool]:
-        return buffer.op == peak_op, buffer.last_reader == peak_op
-
     def kind(buffer: FrontierBuffer) -> tuple[Hashable, ...]:
-        return buffer.role, buffer.dtype, buffer.bytes is None, *touched(buffer)
+        return buffer.role, buffer.dtype, buffer.bytes is None, made_at(buffer, position), read_at(buffer, position)
 
     def repeated(buffer: FrontierBuffer) -> Hashable:
         return *kind(buffer), buffer.shape, buffer.bytes, buffer.made_by, skeleton(buffer.scope)
 
     def resized(buffer: FrontierBuffer) -> Hashable:
-        return *kind(buffer), buffer.made_by, head(buffer.scope), skeleton(buffer.scope)
+        return *kind(buffer), buffer.made_by, head(buffer.scope.removeprefix(model)), skeleton(buffer.scope)
 
     def block(buffer: FrontierBuffer) -> Hashable:
-        return *kind(buffer), head(buffer.scope)
+        return *kind(buffer), head(buffer.scope.removeprefix(model))
 
     return repeated, resized, block
 
 
-def fold_to(buffers: Sequence[FrontierBuffer], top: int, peak_op: str = "") -> tuple[list[Group], list[FrontierBuffer]]:
-    """At most `top` groups, in order of birth, and the rest: small or too many to show.
+def made_at(buffer: FrontierBuffer, position: int) -> bool:
+    """Whether the op at this position of the schedule makes the buffer."""
+    return buffer.born == position
+
+
+def read_at(buffer: FrontierBuffer, position: int) -> bool:
+    """Whether the op at this position of the schedule is the last that needs the buffer."""
+    return buffer.freed == position + 1
+
+
+def fold_to(buffers: Sequence[FrontierBuffer], top: int, position: int) -> tuple[list[Group], list[FrontierBuffer]]:
+    """At most `top` groups of what is alive at a position, in order of birth, and the rest: small or too many to show.
 
     The finest folding whose `top` largest groups hold `ENOUGH` of the bytes, else the coarsest.
     """
     kept: list[Group] = []
     total = sum(buffer.bytes or 0 for buffer in buffers)
-    for key, enough in zip(levels(peak_op), (*ENOUGH, 0.0), strict=True):
-        kept = _largest(fold(buffers, key), top, total, peak_op)
+    model = model_scope(buffer.scope for buffer in buffers)
+    for key, enough in zip(levels(position, model), (*ENOUGH, 0.0), strict=True):
+        kept = _largest(fold(buffers, key, model), top, total, position)
         if sum(group.bytes for group in kept) >= enough * total:
             break
     taken = {id(buffer) for group in kept for buffer in group.buffers}
@@ -120,14 +128,14 @@ def fold_to(buffers: Sequence[FrontierBuffer], top: int, peak_op: str = "") -> t
     return kept, rest
 
 
-def _largest(groups: list[Group], top: int, total: int, peak_op: str) -> list[Group]:
+def _largest(groups: list[Group], top: int, total: int, position: int) -> list[Group]:
     """The `top` largest groups that are not small, those of the op at the peak first.
 
     Up to a quarter of the places are for groups of unknown size.
     """
 
     def rank(group: Group) -> tuple[bool, int, int]:
-        touched = any(peak_op in (buffer.op, buffer.last_reader) for buffer in group.buffers)
+        touched = any(made_at(buffer, position) or read_at(buffer, position) for buffer in group.buffers)
         return not touched, -group.bytes, group.born
 
     known = sorted((group for group in groups if not group.unknown), key=rank)

@@ -28,9 +28,9 @@ from graphmem.render.boxes import (
 )
 from graphmem.render.clusters import Cluster, cluster
 from graphmem.render.colours import FAINT, INK
-from graphmem.render.fold import Group, fold_to
+from graphmem.render.fold import Group, fold_to, made_at, read_at
 from graphmem.render.legend import foot
-from graphmem.render.patterns import common_scope, pattern, skeleton
+from graphmem.render.patterns import model_scope, pattern, skeleton
 from graphmem.report.report import Report
 
 TOP = 10
@@ -49,7 +49,7 @@ def frontier_dot(report: Report, *, top: int = TOP, depth: int | None = None, wi
     Args:
         report: may be loaded from JSON; only its plain data is read.
         top: how many boxes at most; what they leave is one box "and … others", so that the bytes add up.
-        depth: components of the scopes that make a frame; `None`: where it gives a handful of frames.
+        depth: components of the scopes, below the model, that make a frame; `None`: where it gives a handful of frames.
         width_mm: width of the picture in millimetres.
 
     Raises:
@@ -69,8 +69,8 @@ class _Picture:
 
     def __init__(self, report: Report, top: int, depth: int | None, columns: Columns) -> None:
         self.report, self.columns = report, columns
-        groups, self.rest = fold_to(report.frontier, top, report.peak.op)
-        self.model = common_scope([group.scope for group in groups])
+        groups, self.rest = fold_to(report.frontier, top, report.peak.position)
+        self.model = model_scope(buffer.scope for buffer in report.frontier)
         self.clusters = cluster(groups, depth)
         self.groups = [group for part in self.clusters for group in part.groups]
         self.largest = max([group.bytes for group in self.groups] + [sum(item.bytes or 0 for item in self.rest), 1])
@@ -109,7 +109,7 @@ class _Picture:
         if _framed(part):
             yield f"  subgraph cluster{number} {{"
             yield f'  graph [margin={FRAME:g}, style=filled, color="#f0f0f0"];'
-            yield from self._row(**{f"title{number}": title(self._inside(part.scope), part.bytes, self.columns)})
+            yield from self._row(**{f"title{number}": title(part.scope, part.bytes, self.columns)})
         for group in part.groups:
             yield from self._group(group, part)
         if _framed(part):
@@ -117,7 +117,7 @@ class _Picture:
 
     def _group(self, group: Group, part: Cluster) -> Iterator[str]:
         index = self.groups.index(group)
-        box = tensor_box(group, self._inside(part.short_name(group)), self.columns, self.largest)
+        box = tensor_box(group, self._name(group, part), self.columns, self.largest)
         yield from self._row(
             **{
                 f"maker{index}": self._maker(group),
@@ -126,27 +126,25 @@ class _Picture:
             }
         )
 
-    def _inside(self, scope: str) -> str:
-        """The scope without the name of the model, which all have in common."""
-        return scope.removeprefix(self.model)
+    def _name(self, group: Group, part: Cluster) -> str:
+        return part.short_name(group) or pattern(buffer.op for buffer in group.buffers)
 
     def _maker(self, group: Group) -> str:
-        if all(buffer.op == self.report.peak.op for buffer in group.buffers):
+        if made_at(group.buffers[0], self.report.peak.position):
             return peak_tag(self.columns.op, "right")
         return op_label([buffer.made_by for buffer in group.buffers], "", self.columns.op, "right")
 
     def _reader(self, group: Group, part: Cluster) -> str:
-        peak, buffers = self.report.peak, group.buffers
-        if all(buffer.last_reader == peak.op or buffer.freed == peak.position + 1 for buffer in buffers):
+        if read_at(group.buffers[0], self.report.peak.position):
             return peak_tag(self.columns.op, "left")
-        readers = [buffer for buffer in buffers if buffer.last_reader]
+        readers = [buffer for buffer in group.buffers if buffer.last_reader]
         if not readers:
             return op_label(["held to end"], "", self.columns.op, "left")
-        scopes = {buffer.last_reader_scope for buffer in readers}
+        scopes = {buffer.last_reader_scope.removeprefix(self.model) for buffer in readers}
         scope = pattern(scopes) if len(set(map(skeleton, scopes))) == 1 else ""
         known = scope == group.scope or (_framed(part) and scope.startswith(part.scope))
         types = [buffer.last_reader_type for buffer in readers]
-        return op_label(types, "" if known else self._inside(scope), self.columns.op, "left")
+        return op_label(types, "" if known else scope, self.columns.op, "left")
 
 
 def _framed(part: Cluster) -> bool:

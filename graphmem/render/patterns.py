@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
+
+NEARLY = 0.9
+"""The share of the scopes that makes a path the model's own name."""
 
 _NUMBER = re.compile(r"(\d+)")
 _SUFFIX = re.compile(r"_(\d+)$")
@@ -34,15 +38,22 @@ def pattern(names: Iterable[str]) -> str:
     return "".join(_slot(sorted(set(column), key=_natural)) for column in zip(*map(_slots, distinct), strict=True))
 
 
-def common_scope(scopes: Sequence[str]) -> str:
-    """The path components, with a slash at the end, that all scopes but "" lie below: the model's own name.
+def model_scope(scopes: Iterable[str]) -> str:
+    """The path, with a slash at the end, that nearly all scopes but "" lie below: the model's own name.
 
-    >>> common_scope(["gpt/block_1/ffn", "gpt/logits", ""]), common_scope(["gpt/logits"]), common_scope(["a/b", "a"])
-    ('gpt/', '', '')
+    >>> model_scope(["gpt/block_1/ffn", "gpt/block_1/norm", "gpt/logits", ""]), model_scope(["gpt/logits"])
+    ('gpt/', '')
     """
-    named = [scope for scope in scopes if scope]
-    start = _start(named) if len(named) > 1 else ""
-    return start[: start.rfind("/") + 1]
+    named = [scope for scope in set(scopes) if scope]
+    path = ""
+    while len(named) > 1:
+        first, _ = Counter(scope[len(path) :].partition("/")[0] for scope in sorted(named)).most_common(1)[0]
+        longer = f"{path}{first}/"
+        inside = [scope for scope in named if scope.startswith(longer)]
+        if len(inside) < NEARLY * len(named):
+            break
+        path, named = longer, inside
+    return path
 
 
 def _start(names: Sequence[str]) -> str:

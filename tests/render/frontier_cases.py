@@ -8,7 +8,7 @@ from graphmem.graph.model import tensor_bytes
 from graphmem.report.report import FrontierBuffer, PeakPoint, Report
 from tests.example_reports import report_of
 
-POSITIONS = 10_000
+PEAK, POSITIONS = 5012, 10_000
 
 
 class Step:
@@ -34,6 +34,11 @@ class Step:
         """`at_peak`: "made" or "read" by the op at the peak, which is called `peak`."""
         born = len(self.buffers) + 1
         where = scope if reader_scope is None else reader_scope
+        freed = POSITIONS - born if reader else POSITIONS
+        if at_peak == "made":
+            born = PEAK
+        if at_peak == "read" or (at_peak and role == "scratch"):
+            freed = PEAK + 1
         op = "peak" if at_peak == "made" else f"{scope}/{made_by}"
         last_reader = "peak" if at_peak == "read" else f"grad/{where}/{reader}" if reader else ""
         self.buffers.append(
@@ -50,7 +55,7 @@ class Step:
                 last_reader_type=reader,
                 last_reader_scope=where if reader else "",
                 born=born,
-                freed=POSITIONS - born if reader else POSITIONS,
+                freed=freed,
                 op=op,
             )
         )
@@ -59,7 +64,7 @@ class Step:
         """The report whose peak op, `peak`, has this type and scope."""
         return report_of(
             self.buffers,
-            peak=PeakPoint("peak", op_type, scope, phase, 5012, POSITIONS),
+            peak=PeakPoint("peak", op_type, scope, phase, PEAK, POSITIONS),
             weight_bytes=102_229_600,
             optimizer_bytes=204_884_104,
             other_state_bytes=212_508,

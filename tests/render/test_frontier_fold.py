@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from graphmem.errors import InternalError
 from graphmem.render.clusters import MANY, cluster
 from graphmem.render.fold import Group, check_totals, fold, fold_to, levels
-from graphmem.render.patterns import common_scope, head, pattern, skeleton
+from graphmem.render.patterns import head, model_scope, pattern, skeleton
 from graphmem.report.report import FrontierBuffer
 from tests.example_reports import MIB, buffer
-from tests.render.frontier_cases import CASES
+from tests.render.frontier_cases import CASES, PEAK
 
 
 def activation(scope: str, size: int | None = MIB, **changes: object) -> FrontierBuffer:
@@ -24,7 +24,7 @@ def scopes(groups: list[Group]) -> list[tuple[str, int]]:
 
 
 def finest(buffers: list[FrontierBuffer]) -> list[tuple[str, int]]:
-    return sorted(scopes(fold(buffers, levels("peak")[0])))
+    return sorted(scopes(fold(buffers, levels(PEAK)[0])))
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,13 @@ def test_skeletons_take_out_numbers_only() -> None:
     assert skeleton("conv2d/relu") != skeleton("conv2d/bn")
 
 
-def test_heads_and_common_scopes() -> None:
+def test_heads_and_model_scopes() -> None:
     assert [head(name) for name in ("conv2_block1_out", "enc/block_1", "")] == ["conv2", "enc", ""]
-    assert common_scope(["net/a/x", "net/a/y"]) == "net/a/"
-    assert common_scope(["net/a", "network/b"]) == ""
-    assert common_scope([]) == ""
+    assert model_scope(["net/a/x", "net/a/y"]) == "net/a/"
+    assert model_scope([*(f"net/{n}" for n in range(19)), "loss", "net", ""]) == "net/"
+    assert model_scope([*(f"net/{n}" for n in range(9)), "loss", "metric"]) == ""
+    assert model_scope(["net/a", "network/b"]) == ""
+    assert model_scope([]) == ""
 
 
 def test_repeated_blocks_fold_into_one() -> None:
@@ -76,7 +78,7 @@ def test_what_differs_stays_apart() -> None:
         activation("block_2/relu", dtype="float16"),
         buffer(MIB, (MIB,), "gradient", "backward", "block_2/relu", "Relu", "ReluGrad"),
         buffer(MIB, (MIB,), "activation", "forward", "block_2/relu", "Gelu", "ReluGrad"),
-        activation("block_2/relu", op="peak"),
+        activation("block_2/relu", freed=PEAK + 1),
     ]
     for other in others:
         assert len(finest([base, other])) == 2
@@ -94,29 +96,31 @@ def test_a_regular_series_folds_whatever_its_stride() -> None:
 
 def test_the_rest_is_what_is_small_or_too_much() -> None:
     buffers = [activation(name, size) for name, size in (("a", 100), ("b", 90), ("c", 80), ("d", 1), ("e", 1))]
-    kept, rest = fold_to(buffers, 3)
+    kept, rest = fold_to(buffers, 3, PEAK)
     assert (scopes(kept), [item.scope for item in rest]) == ([("a", 1), ("b", 1), ("c", 1)], ["d", "e"])
-    assert [scopes(fold_to(buffers[:4], 4)[0])] == [[("a", 1), ("b", 1), ("c", 1), ("d", 1)]]  # no box for one small
+    assert [scopes(fold_to(buffers[:4], 4, PEAK)[0])] == [
+        [("a", 1), ("b", 1), ("c", 1), ("d", 1)]
+    ]  # no box for one small
 
 
 def test_a_coarser_folding_is_taken_where_the_fine_one_hides_too_much() -> None:
     """Shapes that all differ, as in DenseNet: a box for each would show a fraction."""
     buffers = [activation(f"conv2_block{n}_concat", 100 + n) for n in range(20)]
-    assert scopes(fold_to(buffers, 4)[0]) == [("conv2_block{0–19}_concat", 20)]
+    assert scopes(fold_to(buffers, 4, PEAK)[0]) == [("conv2_block{0–19}_concat", 20)]
     buffers = [activation(f"conv{n % 2}_{chr(97 + n)}", 100 + n) for n in range(20)]
-    assert scopes(fold_to(buffers, 4)[0]) == [("conv0_*", 10), ("conv1_*", 10)]
+    assert scopes(fold_to(buffers, 4, PEAK)[0]) == [("conv0_*", 10), ("conv1_*", 10)]
 
 
 def test_what_the_op_at_the_peak_touches_is_shown_first() -> None:
-    buffers = [activation(f"x{chr(97 + n)}", 100) for n in range(10)] + [activation("last", 50, op="peak")]
-    kept, _ = fold_to(buffers, 9, "peak")
+    buffers = [activation(f"x{chr(97 + n)}", 100) for n in range(10)] + [activation("last", 50, freed=PEAK + 1)]
+    kept, _ = fold_to(buffers, 9, PEAK)
     assert "last" in [group.scope for group in kept]
 
 
 def test_unknown_sizes_get_a_quarter_of_the_places() -> None:
     buffers = [activation(f"k{chr(97 + n)}", 100) for n in range(10)]
     buffers += [activation(f"u{chr(97 + n)}", None) for n in range(10)]
-    kept, rest = fold_to(buffers, 8)
+    kept, rest = fold_to(buffers, 8, PEAK)
     assert sorted(group.unknown for group in kept) == [0] * 6 + [1] * 2
     assert sum(item.bytes is None for item in rest) == 8
 
@@ -135,7 +139,7 @@ BUFFERS = st.lists(
         activation,
         st.from_regex(r"(enc|dec|conv[1-5])?(_block[0-9])?(/(relu|bn)(_[0-9]{1,2})?)?", fullmatch=True),
         st.one_of(st.none(), st.integers(0, 1000)),
-        op=st.sampled_from(["", "peak"]),
+        freed=st.sampled_from([PEAK + 1, PEAK + 2]),
     ),
     max_size=40,
 )
@@ -144,7 +148,7 @@ BUFFERS = st.lists(
 @given(BUFFERS, st.integers(1, 18), st.one_of(st.none(), st.integers(0, 3)))
 @settings(max_examples=200, deadline=None)
 def test_bytes_and_buffers_are_preserved(buffers: list[FrontierBuffer], top: int, depth: int | None) -> None:
-    kept, rest = fold_to(buffers, top, "peak")
+    kept, rest = fold_to(buffers, top, PEAK)
     assert len(kept) <= top
     shown, hidden = sum(group.bytes for group in kept), sum(item.bytes or 0 for item in rest)
     assert shown + hidden == sum(item.bytes or 0 for item in buffers)
@@ -159,15 +163,15 @@ def test_bytes_and_buffers_are_preserved(buffers: list[FrontierBuffer], top: int
     ("case", "expected"),
     [
         ("resnet50", [("conv1_conv", 1), ("conv2", 5), ("conv3", 2), ("conv4", 2)]),
-        ("transformer", [("gpt/decoder_layer_{0–11}/self_attention", 3),
-                         ("gpt/decoder_layer_{0–11}/feedforward_intermediate", 2), ("gpt/logits", 2)]),
+        ("transformer", [("decoder_layer_{0–11}/self_attention", 3),
+                         ("decoder_layer_{0–11}/feedforward_intermediate", 2), ("logits", 2)]),
         ("tiny", [("", 3)]),
         ("empty", []),
     ],
 )  # fmt: skip
 def test_clusters_follow_the_structure_of_the_model(case: str, expected: list[tuple[str, int]]) -> None:
     report = CASES[case]()
-    kept, _ = fold_to(report.frontier, 10, report.peak.op)
+    kept, _ = fold_to(report.frontier, 10, report.peak.position)
     assert [(part.scope, len(part.groups)) for part in cluster(kept)] == expected
 
 
