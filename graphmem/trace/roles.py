@@ -7,7 +7,7 @@ graph are walked.
 
 from __future__ import annotations
 
-from graphmem.graph.model import StepGraph
+from graphmem.graph.model import Op, StepGraph
 from graphmem.trace.scopes import Scopes
 
 _UPDATES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
@@ -31,7 +31,7 @@ def assign(graph: StepGraph, scopes: Scopes, optimizers: list[str]) -> None:
 def _phases(graph: StepGraph, optimizers: tuple[str, ...]) -> None:
     ops = graph.ops
     named = [_is_gradient(op.name) for op in ops]
-    after = list(named)  # depends on a gradient
+    after = [name and _carries(op) for name, op in zip(named, ops, strict=True)]  # depends on a gradient
     for index, op in enumerate(ops):
         if not after[index]:
             after[index] = any(after[source] for source, _ in op.inputs) or any(after[c] for c in op.controls)
@@ -48,6 +48,11 @@ def _phases(graph: StepGraph, optimizers: tuple[str, ...]) -> None:
             op.phase = "backward" if gradients else "update"
         elif not before[index] and op.name.startswith(optimizers):
             op.phase = "update"
+
+
+def _carries(op: Op) -> bool:
+    """Whether a gradient op's outputs are gradients: shapes and constants that it shares with forward ops are not."""
+    return op.type != "Const" and any("float" in tensor.dtype or "complex" in tensor.dtype for tensor in op.outputs)
 
 
 def _is_gradient(name: str) -> bool:
