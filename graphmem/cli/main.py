@@ -70,9 +70,9 @@ class Verbs(click.Group):
 
 def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        from importlib.metadata import version
+        from graphmem.version import __version__
 
-        click.echo(f"graphmem {version('graphmem')}")
+        click.echo(f"graphmem {__version__}")
         ctx.exit()
 
 

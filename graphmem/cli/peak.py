@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from typing import Any
@@ -116,11 +115,9 @@ def peak(ctx: click.Context, **given: Any) -> None:
 
 
 def _analyse(terminal: Terminal, target: str, options: Any, settings: Settings) -> Any:
-    """The report, with TensorFlow kept silent, off the GPU, and without oneDNN unless the user wants it."""
+    """The report, while nobody but us writes to the user's terminal."""
     from graphmem.api import analyze_target
 
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     with terminal.analysing():
         return analyze_target(target, options, settings, terminal.progress)
 

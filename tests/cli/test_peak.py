@@ -100,20 +100,6 @@ def test_streams_are_as_before_after_the_analysis(cli: Run, analysis: Analysis) 
     assert after == before
 
 
-def test_the_gpu_is_hidden_and_onednn_off_unless_the_user_says_so(
-    cli: Run, analysis: Analysis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[tuple[str | None, str | None]] = []
-    analysis.action = lambda _: seen.append(
-        (os.environ.get("CUDA_VISIBLE_DEVICES"), os.environ.get("TF_ENABLE_ONEDNN_OPTS"))
-    )
-    cli("peak", "x.py")
-    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    cli("peak", "x.py")
-    assert seen == [("-1", "0"), ("-1", "1")]
-
-
 def test_colour_follows_the_environment(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in cli("peak", "x.py").out
     monkeypatch.setenv("FORCE_COLOR", "1")

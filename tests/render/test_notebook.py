@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from graphmem.errors import TargetError
 from graphmem.render.notebook import as_html, as_page
 from tests.example_reports import CASES, buffer, report_of, resnet50
 
@@ -30,7 +31,10 @@ def test_the_picture_is_inline() -> None:
 
 
 def test_without_an_engine_there_is_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmem.render.engines.find_engine", lambda: None)
+    def no_engine(dot: str, fmt: str) -> bytes:
+        raise TargetError("there is no Graphviz to draw with.")
+
+    monkeypatch.setattr("graphmem.render.engines.render_dot", no_engine)
     assert "<svg" not in as_html(resnet50())
     assert "conv1_bn" in as_html(resnet50())
 

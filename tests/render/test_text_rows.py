@@ -114,6 +114,7 @@ def test_largest_shows_a_single_other_instead_of_counting_it() -> None:
     sizes = {"a": 1, "b": 3, "c": 2}
     assert largest(sizes, 1) == ([("b", 3)], 2, 3)
     assert largest(sizes, 2) == ([("b", 3), ("c", 2), ("a", 1)], 0, 0)
+    assert largest({"a": 1, "b": 3000, "c": 2}, 5) == ([("b", 3000)], 2, 3)
 
 
 @pytest.mark.parametrize(
