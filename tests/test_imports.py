@@ -51,7 +51,7 @@ class Import:
 def part_of(name: str) -> str:
     """`graph` for `graphmem.graph.model`; "" for the package itself, its version, and others' modules."""
     pieces = name.split(".")
-    return pieces[1] if pieces[0] == "graphmem" and pieces[1:] not in ([], ["__version__"]) else ""
+    return pieces[1] if pieces[0] == "graphmem" and pieces[1:2] not in ([], ["version"], ["__version__"]) else ""
 
 
 def imports_of(source: str, module: str, where: str) -> Iterator[Import]:

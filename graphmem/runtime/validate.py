@@ -72,7 +72,8 @@ class _Facts:
 
 
 def _order(facts: _Facts) -> Iterator[str]:
-    ops, ran = facts.graph.ops, defaultdict(list)
+    ops = facts.graph.ops
+    ran: dict[int, list[int]] = defaultdict(list)
     for position, index in enumerate(facts.schedule.ops):
         given = facts.schedule.inputs[position]
         if len(given) != len(ops[index].inputs):

@@ -11,8 +11,11 @@ SIZES = (0, 4, 8, 8, 16, 16, 32, 64)
 
 
 @st.composite
-def step_graphs(draw: st.DrawFn, max_ops: int = 12, unknown: bool = True) -> StepGraph:
-    """A few arguments, variables and constants; ops that make, share, take over and update buffers; some results."""
+def step_graphs(draw: st.DrawFn, max_ops: int = 12, updates: bool = True) -> StepGraph:
+    """A few arguments, variables and constants; ops that make, share, take over and update buffers; some results.
+
+    `updates`: whether variables are written as well as read.
+    """
     b = Builder()
     b.argument("x", draw(st.sampled_from((4, 16))))
     for number in range(draw(st.integers(0, 2))):
@@ -20,7 +23,7 @@ def step_graphs(draw: st.DrawFn, max_ops: int = 12, unknown: bool = True) -> Ste
     if draw(st.booleans()):
         b.op("constant", "Const", [], draw(st.sampled_from((8, 16))), role="constant")
     for number in range(draw(st.integers(1, max_ops))):
-        _add_op(draw, b, f"op{number}", unknown)
+        _add_op(draw, b, f"op{number}", updates)
     tensors = _tensors(b.graph)
     results = draw(st.lists(st.sampled_from(tensors), max_size=2))
     for number, source in enumerate(results):
@@ -28,16 +31,28 @@ def step_graphs(draw: st.DrawFn, max_ops: int = 12, unknown: bool = True) -> Ste
     return b.graph
 
 
-def _add_op(draw: st.DrawFn, b: Builder, name: str, unknown: bool) -> None:
+def _add_op(draw: st.DrawFn, b: Builder, name: str, updates: bool) -> None:
     graph = b.graph
     tensors = _tensors(graph)
     recent = tensors[-4:]
     after = draw(st.lists(st.sampled_from([op.name for op in graph.ops]), max_size=1))
     one = st.sampled_from(recent) | st.sampled_from(tensors)
-    kinds = ["MatMul", "MatMul", "TopKV2", "Relu", "Relu", "Identity", "Mul", "AddN", "NobodyKnowsThisOp", "NoOp"]
+    kinds = [
+        "MatMul",
+        "MatMul",
+        "TopKV2",
+        "Relu",
+        "Relu",
+        "Identity",
+        "Mul",
+        "AddN",
+        "NobodyKnowsThisOp",
+        "NoOp",
+        "Where",
+    ]
     if graph.variables:
-        kinds += ["ReadVariableOp", "ReadVariableOp", "AssignSubVariableOp", "AssignVariableOp"]
-    kind = draw(st.sampled_from(kinds + ["Where"] * unknown))
+        kinds += ["ReadVariableOp", "ReadVariableOp"] + ["AssignSubVariableOp", "AssignVariableOp"] * updates
+    kind = draw(st.sampled_from(kinds))
     if kind == "NoOp":
         b.op(name, kind, after=after)
     elif kind in ("Relu", "Identity"):
