@@ -34,7 +34,7 @@ class Cluster:
     def short_name(self, group: Group) -> str:
         """The group's scope without what the cluster's title says already."""
         rest = group.scope[len(self.scope) :].lstrip("/_") if len(self.groups) > 1 else group.scope
-        return rest or words(group.scope)[-1].lstrip("/_")
+        return rest or components(group.scope)[-1].lstrip("/")
 
 
 def components(scope: str) -> list[str]:

@@ -48,8 +48,9 @@ class Group:
 
     @property
     def born(self) -> int:
-        """Schedule position at which the first of them was made."""
-        return min(buffer.born for buffer in self.buffers)
+        """Schedule position at which the first of the largest of them was made."""
+        most = max(buffer.bytes or 0 for buffer in self.buffers)
+        return min(buffer.born for buffer in self.buffers if (buffer.bytes or 0) == most)
 
 
 def fold(buffers: Sequence[FrontierBuffer], key: Key, model: str = "") -> list[Group]:
@@ -67,7 +68,7 @@ def _runs(members: list[FrontierBuffer]) -> list[list[FrontierBuffer]]:
     if len(members) < 3 or len({skeleton(member.scope) for member in members}) > 1:
         return [members]
     numbers = numbers_of([member.scope for member in members])
-    if numbers is None:
+    if numbers is None or len(set(numbers)) < 2:
         return [members]
     order = sorted(range(len(members)), key=lambda index: numbers[index])
     gaps = [numbers[b] - numbers[a] for a, b in pairwise(order)]
@@ -92,7 +93,8 @@ def levels(position: int, model: str = "") -> tuple[Key, ...]:
         return *kind(buffer), buffer.shape, buffer.bytes, buffer.made_by, skeleton(buffer.scope)
 
     def resized(buffer: FrontierBuffer) -> Hashable:
-        return *kind(buffer), buffer.made_by, head(buffer.scope.removeprefix(model)), skeleton(buffer.scope)
+        rank = None if buffer.shape is None else len(buffer.shape)
+        return *kind(buffer), rank, buffer.made_by, head(buffer.scope.removeprefix(model)), skeleton(buffer.scope)
 
     def block(buffer: FrontierBuffer) -> Hashable:
         return *kind(buffer), head(buffer.scope.removeprefix(model))

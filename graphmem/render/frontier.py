@@ -143,8 +143,8 @@ class _Picture:
         scopes = {buffer.last_reader_scope.removeprefix(self.model) for buffer in readers}
         scope = pattern(scopes) if len(set(map(skeleton, scopes))) == 1 else ""
         known = scope == group.scope or (_framed(part) and scope.startswith(part.scope))
-        types = [buffer.last_reader_type for buffer in readers]
-        return op_label(types, "" if known else scope, self.columns.op, "left")
+        types = list(dict.fromkeys(buffer.last_reader_type for buffer in readers))
+        return op_label(types, "" if known or len(types) > 1 else scope, self.columns.op, "left")
 
 
 def _framed(part: Cluster) -> bool:

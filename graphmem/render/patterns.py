@@ -49,7 +49,7 @@ def model_scope(scopes: Iterable[str]) -> str:
     while len(named) > 1:
         first, _ = Counter(scope[len(path) :].partition("/")[0] for scope in sorted(named)).most_common(1)[0]
         longer = f"{path}{first}/"
-        inside = [scope for scope in named if scope.startswith(longer)]
+        inside = [scope for scope in named if f"{scope}/".startswith(longer)]
         if len(inside) < NEARLY * len(named):
             break
         path, named = longer, inside

@@ -6,6 +6,7 @@ Arial, Liberation Sans, Nimbus Sans and Arimo have Helvetica's widths: the estim
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 #: Advance widths of the characters 32 to 126 in thousandths of the font size (Adobe's Helvetica metrics).
 _WIDTHS = (
@@ -65,10 +66,22 @@ def wrap_op_type(text: str, width: float, size: float) -> list[str]:
     >>> wrap_op_type("FusedBatchNormGradV3", 50, 7)
     ['FusedBatch', 'NormGradV3']
     """
+    words = _WORD.findall(text)
+    lines = _filled(words, width, size)
+    while len(lines) > 1:  # as narrow as this number of lines can be: no short word alone on the last one
+        widest = max(text_width(line, size) for line in lines)
+        narrower = _filled(words, widest - 0.01, size)
+        if len(narrower) > len(lines) or max(text_width(line, size) for line in narrower) >= widest:
+            break
+        lines = narrower
+    return [elide(line, width, size) for line in lines]
+
+
+def _filled(words: Sequence[str], width: float, size: float) -> list[str]:
     lines: list[str] = []
-    for word in _WORD.findall(text):
+    for word in words:
         if lines and text_width(lines[-1] + word, size) <= width:
             lines[-1] += word
         else:
             lines.append(word)
-    return [elide(line, width, size) for line in lines]
+    return lines

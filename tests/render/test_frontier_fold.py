@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,6 +89,15 @@ def test_what_differs_stays_apart() -> None:
 def test_encoder_and_decoder_of_one_shape_stay_apart() -> None:
     names = ["conv2d", "conv2d_1", "conv2d_16", "conv2d_17"]
     assert finest([activation(name) for name in names]) == [("conv2d_{16,17}", 2), ("conv2d{,_1}", 2)]
+
+
+def test_a_counter_of_zero_counts_as_none() -> None:
+    assert finest([activation(name) for name in ("relu", "relu", "relu_0")]) == [("relu{,_0}", 3)]
+
+
+def test_a_group_stands_where_its_largest_was_born() -> None:
+    small, large = (replace(activation("a", size), born=born) for size, born in ((1, 3), (9, 7)))
+    assert Group((small, large), "a").born == 7
 
 
 def test_a_regular_series_folds_whatever_its_stride() -> None:
