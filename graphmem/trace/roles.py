@@ -7,6 +7,8 @@ graph are walked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from graphmem.graph.model import Op, StepGraph
 from graphmem.trace.scopes import Scopes
 
@@ -31,15 +33,19 @@ def assign(graph: StepGraph, scopes: Scopes, optimizers: list[str]) -> None:
 def _phases(graph: StepGraph, optimizers: tuple[str, ...]) -> None:
     ops = graph.ops
     named = [_is_gradient(op.name) for op in ops]
-    after = [name and _carries(op) for name, op in zip(named, ops, strict=True)]  # depends on a gradient
-    for index, op in enumerate(ops):
-        if not after[index]:
-            after[index] = any(after[source] for source, _ in op.inputs) or any(after[c] for c in op.controls)
     before = list(named)  # a gradient depends on it
     for index in range(len(ops) - 1, -1, -1):
         if before[index]:
             for source, _ in ops[index].inputs:
                 before[source] = True
+    after = [name and _carries(op) for name, op in zip(named, ops, strict=True)]  # depends on a gradient
+    for index, op in enumerate(ops):
+        if named[index]:
+            continue
+        sources: Iterable[int] = (source for source, _ in op.inputs)
+        if before[index] and op.type != "AddN":  # rewrites share transposes and the like between both passes
+            sources = (source for source in sources if not named[source])
+        after[index] = any(after[source] for source in sources) or any(after[source] for source in op.controls)
     for index, op in enumerate(ops):
         if named[index] or (after[index] and before[index]):
             op.phase = "backward"
