@@ -1,126 +1,16 @@
-"""Which rows a bounded table shows, so that what it hides stays in the sum: pure functions of the report's rows."""
+"""Which rows a bounded list shows, so that what it hides stays in the sum: pure functions of the report's rows."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 from graphmem.render.patterns import pattern, skeleton
-from graphmem.report.report import FrontierBuffer, ScopeRow
+from graphmem.report.report import FrontierBuffer
 
 SMALL = 0.001
 """Rows below this share of the step peak are left to the row of the others."""
-
-
-@dataclass(frozen=True)
-class TreeRow:
-    """One printed row of the scope tree.
-
-    Attributes:
-        label: path below the row's parent, "(no layer)", "(itself)" or "… 12 others".
-        depth: 0 for the row of the whole step.
-        bytes: of everything under it; the rows one deeper under a row add up to it.
-        tensors: how many buffers that is.
-    """
-
-    label: str
-    depth: int
-    bytes: int
-    tensors: int
-
-
-@dataclass
-class _Node:
-    scope: str
-    bytes: int
-    own: int
-    tensors: int
-    children: list[_Node] = field(default_factory=list)
-    shown: bool = False
-
-
-def fold_scopes(rows: Sequence[ScopeRow], limit: int) -> list[TreeRow]:
-    """The largest `limit` scopes that are not small, as a tree; what a shown scope hides is one "… n others" row beneath it.
-
-    >>> rows = [ScopeRow("", 0, 9, 0, 3), ScopeRow("a", 1, 6, 6, 1), ScopeRow("b", 1, 2, 2, 1)]
-    >>> rows.append(ScopeRow("c", 1, 1, 1, 1))
-    >>> [(row.label, row.bytes) for row in fold_scopes(rows, 1)]
-    [('whole step', 9), ('a', 6), ('… 2 others', 3)]
-    """
-    root = _tree(rows)
-    if root is None:
-        return []
-    _choose(root, limit)
-    printed: list[TreeRow] = []
-    _print(root, "whole step", 0, printed)
-    return printed
-
-
-def _tree(rows: Sequence[ScopeRow]) -> _Node | None:
-    path: list[_Node] = []
-    root: _Node | None = None
-    for row in rows:
-        node = _Node(row.scope, row.bytes, row.own, row.tensors)
-        del path[row.depth :]
-        if path:
-            path[-1].children.append(node)
-        else:
-            root = root or node
-        path.append(node)
-    if root is not None:
-        _tidy(root)
-    return root
-
-
-def _tidy(node: _Node) -> None:
-    """Give a node's own bytes a row of their own, and let chains of single children be one row."""
-    for index, child in enumerate(node.children):
-        while len(child.children) == 1 and (child.own, child.tensors) == (0, child.children[0].tensors):
-            child = child.children[0]
-        node.children[index] = child
-        _tidy(child)
-    node.children = [child for child in node.children if child.bytes or child.tensors]
-    below = sum(child.tensors for child in node.children)
-    if node.children and node.tensors > below:
-        node.children.append(_Node("", node.own, node.own, node.tensors - below))
-
-
-def _choose(root: _Node, limit: int) -> None:
-    """Mark the largest nodes; a parent is never smaller than its children, so the marked ones hang together."""
-    heap: list[tuple[int, int, _Node]] = []
-    count = 0
-
-    def push(node: _Node) -> None:
-        nonlocal count
-        for child in node.children:
-            count += 1
-            heapq.heappush(heap, (-child.bytes, count, child))
-
-    push(root)
-    for _ in range(limit):
-        if not heap or -heap[0][0] < SMALL * root.bytes:
-            break
-        node = heapq.heappop(heap)[2]
-        node.shown = True
-        push(node)
-
-
-def _print(node: _Node, label: str, depth: int, printed: list[TreeRow]) -> None:
-    printed.append(TreeRow(label, depth, node.bytes, node.tensors))
-    shown = [child for child in node.children if child.shown]
-    hidden = [child for child in node.children if not child.shown]
-    if not shown and depth > 0:
-        return
-    if len(hidden) == 1 and shown:
-        shown, hidden = node.children, []
-    for child in sorted(shown, key=lambda item: -item.bytes):
-        name = child.scope[len(node.scope) :].lstrip("/") if child.scope else "(itself)" if node.scope else "(no layer)"
-        _print(child, name, depth + 1, printed)
-    if hidden:
-        total, tensors = sum(child.bytes for child in hidden), sum(child.tensors for child in hidden)
-        printed.append(TreeRow(f"… {plural(len(hidden), 'other')}", depth + 1, total, tensors))
 
 
 @dataclass(frozen=True)

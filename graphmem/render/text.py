@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from graphmem.graph.model import PHASES
 from graphmem.render.colours import ROLE_STYLES
 from graphmem.render.frontier_columns import frontier_columns, size_cell
-from graphmem.render.rows import fold_scopes, largest, plural, shorten
-from graphmem.render.words import headline, modelled, remarks, sizes_in_words, where_is_the_peak
+from graphmem.render.rows import largest, plural, shorten
+from graphmem.render.scope_tree import fold_scopes
+from graphmem.render.words import NO_BREAK, headline, modelled, remarks, sizes_in_words, where_is_the_peak
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
 
@@ -44,7 +45,7 @@ def as_text(report: Report, width: int = 80, top: int = 10, color: bool = False)
     _frontier(console, report, width, top)
     _sources(console, report, width, top)
     _remarks(console, report)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    return "\n".join(line.replace(NO_BREAK, " ").rstrip() for line in stream.getvalue().split("\n")).rstrip() + "\n"
 
 
 def to_ascii(text: str) -> str:

@@ -8,6 +8,9 @@ from graphmem.render.rows import plural, shorten
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
 
+NO_BREAK = "\ue000"
+"""Stands for a blank at which no line is broken, until the lines are laid out."""
+
 _STEPS = {"train": "train step", "test": "test step", "predict": "predict step"}
 _PHASES = {"forward": "forward pass", "backward": "backward pass", "update": "weight update"}
 _DEVICES = {"cpu": "CPU", "gpu": "GPU"}
@@ -57,13 +60,15 @@ def where_is_the_peak(report: Report) -> str:
     peak = report.peak
     layer = f" in {shorten(peak.scope.removeprefix(common_prefix(report)), 50)}" if peak.scope else ""
     phase = _PHASES.get(peak.phase, peak.phase)
-    return f"Worst moment: {phase}, op {peak.op_type}{layer}, position {peak.position} of {peak.positions}"
+    place = f"position {peak.position} of {peak.positions}"
+    return f"Worst moment: {phase}, op {peak.op_type}{layer}, {unbroken(place)}"
 
 
 def common_prefix(report: Report) -> str:
-    """The path that every layer shares, such as `resnet50/`: it says nothing in a list of layers."""
-    tops = {row.scope.split("/")[0] for row in report.by_scope if row.scope}
-    return f"{tops.pop()}/" if len(tops) == 1 else ""
+    """The path that nearly all bytes share, such as `resnet50/`: it says nothing in a list of layers."""
+    whole = report.step_peak_bytes
+    tops = [row for row in report.by_scope if row.depth == 1 and row.bytes > 0.9 * whole and row.own < row.bytes]
+    return f"{tops[0].scope}/" if tops else ""
 
 
 def modelled(report: Report) -> str:
@@ -91,7 +96,7 @@ def remarks(report: Report) -> list[tuple[str, str]]:
     facts = [f"{name} {value}" for name, value in report.facts.items()]
     products = {"tensorflow": "TensorFlow", "keras": "Keras"}
     facts += [f"{products.get(name, name)} {version}" for name, version in report.versions.items()]
-    lines.append(("Set-up", ", ".join([f"{report.ops:,} ops", *facts])))
+    lines.append(("Set-up", ", ".join(map(unbroken, [f"{report.ops:,} ops", *facts]))))
     if short_target(report.target) != report.target:
         lines.append(("Target", report.target))
     return lines
@@ -99,4 +104,9 @@ def remarks(report: Report) -> list[tuple[str, str]]:
 
 def sizes_in_words(sizes: Sequence[tuple[str, int]]) -> str:
     """`weights 97.7 MiB, optimizer state 195 MiB`, leaving out what is zero."""
-    return ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes if size)
+    return ", ".join(unbroken(f"{name} {format_bytes(size)}") for name, size in sizes if size)
+
+
+def unbroken(text: str) -> str:
+    """The text with blanks at which no line is broken, if it is short."""
+    return text.replace(" ", NO_BREAK) if len(text) <= 40 else text

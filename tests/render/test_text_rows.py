@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import doctest
 import random
+from types import ModuleType
 
 import pytest
 
-from graphmem.render import rows as rows_module
-from graphmem.render.rows import TreeRow, fold_scopes, group_frontier, largest, shorten
+from graphmem.render import rows, scope_tree
+from graphmem.render.rows import group_frontier, largest, shorten
+from graphmem.render.scope_tree import TreeRow, fold_scopes
 from graphmem.report.report import FrontierBuffer, ScopeRow
 from tests.example_reports import CASES, buffer, scope_rows
 
@@ -74,6 +76,26 @@ def test_the_whole_tree_by_hand() -> None:
     assert fold_scopes(rows, 6)[3:6] == [TreeRow("a", 3, 30, 1), TreeRow("b", 3, 15, 1), TreeRow("(itself)", 3, 10, 2)]
 
 
+def test_many_repeated_layers_share_a_row_and_so_do_their_parts() -> None:
+    rows = [ScopeRow("", 0, 66, 0, 8)]
+    for layer in range(3):
+        rows += [
+            ScopeRow(f"layer_{layer}", 1, 20, 1, 2),
+            ScopeRow(f"layer_{layer}/attention", 2, 10 + layer, 10 + layer, 1),
+            ScopeRow(f"layer_{layer}/norm", 2, 9 - layer, 9 - layer, 0),
+        ]
+    rows += [ScopeRow("head", 1, 6, 6, 2)]
+    assert fold_scopes(rows, 3) == [
+        TreeRow("whole step", 0, 66, 8),
+        TreeRow("layer_{0–2}", 1, 60, 6),
+        TreeRow("attention", 2, 33, 3),
+        TreeRow("norm", 2, 24, 0),
+        TreeRow("(itself)", 2, 3, 3),
+        TreeRow("head", 1, 6, 2),
+    ]
+    assert [row.label for row in fold_scopes(rows, 4)][1:3] == ["layer_0", "layer_1"]
+
+
 def test_a_chain_of_single_scopes_is_one_row() -> None:
     rows = [
         ScopeRow("", 0, 8, 0, 2),
@@ -131,6 +153,7 @@ def test_shorten_keeps_the_end(text: str, width: int, short: str) -> None:
     assert len(shorten(text, width)) <= width
 
 
-def test_the_examples_in_the_docstrings_hold() -> None:
-    failed, tried = doctest.testmod(rows_module)
+@pytest.mark.parametrize("module", [rows, scope_tree])
+def test_the_examples_in_the_docstrings_hold(module: ModuleType) -> None:
+    failed, tried = doctest.testmod(module)
     assert (failed, tried > 0) == (0, True)
