@@ -110,7 +110,7 @@ def _of_name(
     value = _look_up(namespace, named.name, where)
     if named.called:
         if not callable(value):
-            raise TargetError(f"{named.name} in {where} is a {type(value).__name__} and cannot be called.")
+            raise TargetError(f"{named.name!r} in {where} is of type {type(value).__name__} and cannot be called.")
         return step_of_factory(value, named.args, named.kwargs, options, target, files)
     return step_of_object(value, options, target, files, live=live)
 
