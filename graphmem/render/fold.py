@@ -21,6 +21,9 @@ ENOUGH = (0.8, 0.5)
 SMALL = 0.02
 """Groups below this share of the known bytes are not worth a box of their own."""
 
+TINY = 0.001
+"""Buffers below this share of the known bytes are not folded with larger ones, whose shape they would blur."""
+
 Key = Callable[[FrontierBuffer], Hashable]
 
 
@@ -83,11 +86,12 @@ def _runs(members: list[FrontierBuffer]) -> list[list[FrontierBuffer]]:
     return [[members[index] for index in sorted(run)] for run in runs]
 
 
-def levels(position: int, model: str = "") -> tuple[Key, ...]:
+def levels(position: int, model: str = "", tiny: float = 0) -> tuple[Key, ...]:
     """What buffers of one box have in common, fine to coarse; what the op at the peak makes or reads stays apart."""
 
     def kind(buffer: FrontierBuffer) -> tuple[Hashable, ...]:
-        return buffer.role, buffer.dtype, buffer.bytes is None, made_at(buffer, position), read_at(buffer, position)
+        size = None if buffer.bytes is None else buffer.bytes < tiny
+        return buffer.role, buffer.dtype, size, made_at(buffer, position), read_at(buffer, position)
 
     def repeated(buffer: FrontierBuffer) -> Hashable:
         return *kind(buffer), buffer.shape, buffer.bytes, buffer.made_by, skeleton(buffer.scope)
@@ -100,6 +104,14 @@ def levels(position: int, model: str = "") -> tuple[Key, ...]:
         return *kind(buffer), head(buffer.scope.removeprefix(model))
 
     return repeated, resized, block
+
+
+def model_of(buffers: Sequence[FrontierBuffer]) -> str:
+    """The scope that nearly all the bytes are below, with a slash at the end; "" if there is none."""
+    sizes: dict[str, int] = {}
+    for buffer in buffers:
+        sizes[buffer.scope] = sizes.get(buffer.scope, 0) + (buffer.bytes or 0)
+    return model_scope(sizes)
 
 
 def made_at(buffer: FrontierBuffer, position: int) -> bool:
@@ -119,8 +131,8 @@ def fold_to(buffers: Sequence[FrontierBuffer], top: int, position: int) -> tuple
     """
     kept: list[Group] = []
     total = sum(buffer.bytes or 0 for buffer in buffers)
-    model = model_scope(buffer.scope for buffer in buffers)
-    for key, enough in zip(levels(position, model), (*ENOUGH, 0.0), strict=True):
+    model = model_of(buffers)
+    for key, enough in zip(levels(position, model, TINY * total), (*ENOUGH, 0.0), strict=True):
         kept = _largest(fold(buffers, key, model), top, total, position)
         if sum(group.bytes for group in kept) >= enough * total:
             break

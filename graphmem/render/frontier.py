@@ -16,6 +16,7 @@ from graphmem.render.boxes import (
     FRAME,
     NODESEP,
     PAD,
+    SIZE,
     Columns,
     headings,
     op_label,
@@ -28,9 +29,10 @@ from graphmem.render.boxes import (
 )
 from graphmem.render.clusters import Cluster, cluster
 from graphmem.render.colours import FAINT, INK
-from graphmem.render.fold import Group, fold_to, made_at, read_at
+from graphmem.render.fold import Group, fold_to, made_at, model_of, read_at
 from graphmem.render.legend import foot
-from graphmem.render.patterns import model_scope, pattern, skeleton
+from graphmem.render.patterns import pattern, skeleton
+from graphmem.render.textfit import text_width
 from graphmem.report.report import Report
 
 TOP = 10
@@ -70,7 +72,7 @@ class _Picture:
     def __init__(self, report: Report, top: int, depth: int | None, columns: Columns) -> None:
         self.report, self.columns = report, columns
         groups, self.rest = fold_to(report.frontier, top, report.peak.position)
-        self.model = model_scope(buffer.scope for buffer in report.frontier)
+        self.model = model_of(report.frontier)
         self.clusters = cluster(groups, depth)
         self.groups = [group for part in self.clusters for group in part.groups]
         self.largest = max([group.bytes for group in self.groups] + [sum(item.bytes or 0 for item in self.rest), 1])
@@ -142,9 +144,10 @@ class _Picture:
             return op_label(["held to end"], "", self.columns.op, "left")
         scopes = {buffer.last_reader_scope.removeprefix(self.model) for buffer in readers}
         scope = pattern(scopes) if len(set(map(skeleton, scopes))) == 1 else ""
-        known = scope == group.scope or (_framed(part) and scope.startswith(part.scope))
         types = list(dict.fromkeys(buffer.last_reader_type for buffer in readers))
-        return op_label(types, "" if known or len(types) > 1 else scope, self.columns.op, "left")
+        known = scope == group.scope or (_framed(part) and scope.startswith(part.scope))
+        unreadable = "{" in scope and text_width(scope, SIZE) > self.columns.op - 2
+        return op_label(types, "" if known or unreadable or len(types) > 1 else scope, self.columns.op, "left")
 
 
 def _framed(part: Cluster) -> bool:

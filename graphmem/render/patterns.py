@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 NEARLY = 0.9
-"""The share of the scopes that makes a path the model's own name."""
+"""The share of the bytes that makes a path the model's own name."""
 
 _NUMBER = re.compile(r"(\d+)")
 _SUFFIX = re.compile(r"_(\d+)$")
@@ -38,22 +37,28 @@ def pattern(names: Iterable[str]) -> str:
     return "".join(_slot(sorted(set(column), key=_natural)) for column in zip(*map(_slots, distinct), strict=True))
 
 
-def model_scope(scopes: Iterable[str]) -> str:
-    """The path, with a slash at the end, that nearly all scopes but "" lie below: the model's own name.
+def model_scope(sizes: Mapping[str, int]) -> str:
+    """The path, with a slash at the end, below which nearly all bytes are: the model's own name, or "".
 
-    >>> model_scope(["gpt/block_1/ffn", "gpt/block_1/norm", "gpt/logits", ""]), model_scope(["gpt/logits"])
-    ('gpt/', '')
+    Args:
+        sizes: scope -> bytes.
+
+    >>> model_scope({"gpt/block_1/ffn": 50, "gpt/block_1/norm": 45, "gpt/logits": 90, "loss": 4, "": 9})
+    'gpt/'
+    >>> model_scope({"generator/dense": 50, "critic/dense": 50}), model_scope({"gpt/logits": 9})
+    ('', '')
     """
-    named = [scope for scope in set(scopes) if scope]
-    path = ""
-    while len(named) > 1:
-        first, _ = Counter(scope[len(path) :].partition("/")[0] for scope in sorted(named)).most_common(1)[0]
-        longer = f"{path}{first}/"
-        inside = [scope for scope in named if f"{scope}/".startswith(longer)]
-        if len(inside) < NEARLY * len(named):
-            break
-        path, named = longer, inside
-    return path
+    path, total = "", sum(size for scope, size in sizes.items() if scope)
+    while True:
+        heads: dict[str, dict[str, int]] = {}
+        for scope in sorted(sizes):
+            first, _, rest = scope.removeprefix(path).partition("/")
+            if scope.startswith(path) and rest:
+                heads.setdefault(first, {})[scope] = sizes[scope]
+        below = max(heads, key=lambda first: sum(heads[first].values()), default="")
+        if len(heads.get(below, {})) < 2 or sum(heads[below].values()) < NEARLY * total:
+            return path
+        path += f"{below}/"
 
 
 def _start(names: Sequence[str]) -> str:

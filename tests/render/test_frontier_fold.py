@@ -61,11 +61,11 @@ def test_skeletons_take_out_numbers_only() -> None:
 
 def test_heads_and_model_scopes() -> None:
     assert [head(name) for name in ("conv2_block1_out", "enc/block_1", "")] == ["conv2", "enc", ""]
-    assert model_scope(["net/a/x", "net/a/y"]) == "net/a/"
-    assert model_scope([*(f"net/{n}" for n in range(19)), "loss", "net", ""]) == "net/"
-    assert model_scope([*(f"net/{n}" for n in range(9)), "loss", "metric"]) == ""
-    assert model_scope(["net/a", "network/b"]) == ""
-    assert model_scope([]) == ""
+    assert model_scope({"net/a/x": 1, "net/a/y": 1}) == "net/a/"
+    assert model_scope({"net/a": 99, "net/b": 1, "loss": 9, "net": 1, "": 10**6}) == "net/"
+    assert model_scope({"net/a": 50, "net/b": 30, "loss": 20}) == ""
+    assert model_scope({"net/a": 1, "network/b": 1}) == ""
+    assert model_scope({}) == model_scope({"": 5}) == model_scope({"net/a": 5}) == ""
 
 
 def test_repeated_blocks_fold_into_one() -> None:
@@ -120,6 +120,16 @@ def test_a_coarser_folding_is_taken_where_the_fine_one_hides_too_much() -> None:
     assert scopes(fold_to(buffers, 4, PEAK)[0]) == [("conv2_block{0–19}_concat", 20)]
     buffers = [activation(f"conv{n % 2}_{chr(97 + n)}", 100 + n) for n in range(20)]
     assert scopes(fold_to(buffers, 4, PEAK)[0]) == [("conv0_*", 10), ("conv1_*", 10)]
+
+
+def test_tiny_buffers_do_not_blur_the_shape_of_large_ones() -> None:
+    large = [
+        buffer(size, (8, size // 8), "activation", "forward", f"b_{n}/x", "Mul") for n, size in enumerate((8000, 7200))
+    ]
+    tiny = [buffer(4, (1, 1), "activation", "forward", f"b_{n}/x", "Mul") for n in range(3)]
+    kept, rest = fold_to(large + tiny, 1, PEAK)
+    assert [set(group.buffers) for group in kept] == [set(large)]
+    assert set(rest) == set(tiny)
 
 
 def test_what_the_op_at_the_peak_touches_is_shown_first() -> None:
