@@ -167,7 +167,7 @@ BUFFERS = st.lists(
 
 
 @given(BUFFERS, st.integers(1, 18), st.one_of(st.none(), st.integers(0, 3)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_bytes_and_buffers_are_preserved(buffers: list[FrontierBuffer], top: int, depth: int | None) -> None:
     kept, rest = fold_to(buffers, top, PEAK)
     assert len(kept) <= top
