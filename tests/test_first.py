@@ -122,7 +122,9 @@ def test_validator_agrees(first: Simulation) -> None:
 
 def test_page_shows_this_graph() -> None:
     ops = first_step().ops
-    listed = next(block.text for block in blocks(PAGE) if block.language == "text" and "AssignSubVariableOp" in block.text)
+    listed = next(
+        block.text for block in blocks(PAGE) if block.language == "text" and "AssignSubVariableOp" in block.text
+    )
     expected = []
     for op in ops:
         reads = [ops[source].name for source, _ in op.inputs] + [f"^{ops[source].name}" for source in op.controls]
