@@ -12,3 +12,4 @@ register(
 register("RngReadAndSkip RngSkip", Rule(source="stateful_random_ops.cc"))
 register("OptionalFromValue OptionalNone OptionalHasValue", Rule(source="optional_ops.cc"))
 register("DataFormatDimMap DataFormatVecPermute", Rule(source="data_format_ops.cc"))
+register("_Copy", Rule(source="graph_partition.cc: a copy between host and device, made by the trace"))

@@ -70,5 +70,5 @@ def test_every_row_is_an_op_of_tensorflow() -> None:
     ops = op_def_pb2.OpList()
     ops.ParseFromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
     known = {op.name for op in ops.op}
-    optional = {"HostConst"}  # registered with the first eager call
-    assert set(all_rules()) - known - optional == set()
+    elsewhere = {"HostConst", "_Copy"}  # registered with the first eager call; made by the trace for a GPU
+    assert set(all_rules()) - known - elsewhere == set()
