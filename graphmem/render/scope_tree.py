@@ -1,4 +1,4 @@
-"""The layers as a tree of few rows: what is hidden stays in the sums; where there are many, repeated ones share a row."""
+"""The layers as a tree of few rows: hidden ones stay in the sums; where there are many, repeated ones share a row."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def remarks(report: Report) -> list[tuple[str, str]]:
     products = {"tensorflow": "TensorFlow", "keras": "Keras"}
     facts += [f"{products.get(name, name)} {version}" for name, version in report.versions.items()]
     lines.append(("Set-up", ", ".join(map(unbroken, [f"{report.ops:,} ops", *facts]))))
-    if short_target(report.target) != report.target:
+    if short_target(report.target) != report.target.removeprefix("app:"):
         lines.append(("Target", report.target))
     return lines
 

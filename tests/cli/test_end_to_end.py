@@ -1,0 +1,99 @@
+"""The whole way, on a file that a user might write: `graphmem peak` in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.cli, pytest.mark.tf]
+
+MODEL = """
+import keras
+
+print("hello from the script")
+model = keras.Sequential([keras.Input((16,)), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(4)])
+model.compile(optimizer="adam", loss="mse")
+
+
+def broken():
+    return model.nonsense
+"""
+WEIGHTS = 4 * (16 * 32 + 32 + 32 * 4 + 4)
+OFFLINE = (
+    "import sys; from graphmem.cli.main import main; code = main(sys.argv[1:]); "
+    "sys.exit('imported TensorFlow' if {'tensorflow', 'keras'} & set(sys.modules) else code)"
+)
+
+
+def graphmem(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "graphmem", *argv]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "model.py").write_text(MODEL)
+    (folder / "pyproject.toml").write_text("[tool.graphmem]\nbatch = 8\norders = 3\nthreads = 2\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> subprocess.CompletedProcess[str]:
+    return graphmem(folder, "peak", "model.py", "--json", "-o", "peak.svg", "-o", "peak.json", "-o", "step.graphmem")
+
+
+def test_stdout_is_the_report_and_stderr_what_was_written(done: subprocess.CompletedProcess[str]) -> None:
+    assert (done.returncode, done.stderr) == (0, "Wrote peak.svg\nWrote peak.json\nWrote step.graphmem\n")
+    data = json.loads(done.stdout)
+    assert (data["schema"], data["target"], data["step"], data["batch"]) == (1, "model.py", "train", 8)
+    assert (data["orders"], data["facts"]["threads"]) == (3, "2")
+
+
+def test_what_can_be_computed_by_hand(done: subprocess.CompletedProcess[str]) -> None:
+    data = json.loads(done.stdout)
+    assert data["weight_bytes"] == WEIGHTS
+    assert data["optimizer_bytes"] == 2 * WEIGHTS  # Adam: two slots for each weight
+    assert data["other_state_bytes"] == 8 + 4 + 2 * 4  # iterations, learning rate; total and count of the loss
+    assert data["argument_bytes"] == 4 * (8 * 16 + 8 * 4)
+    assert data["needed_bytes"] == data["resident_bytes"] + data["argument_bytes"] + data["step_peak_bytes"]
+    assert data["step_peak_bytes"] == sum(item["bytes"] for item in data["frontier"]) == data["by_scope"][0]["bytes"]
+    for name in ("by_role", "by_phase", "by_op_type", "by_source"):
+        assert sum(data[name].values()) == data["step_peak_bytes"], name
+
+
+def test_the_timeline_in_the_file_peaks_at_the_step_peak(folder: Path, done: subprocess.CompletedProcess[str]) -> None:
+    data = json.loads((folder / "peak.json").read_text())
+    timeline = data.pop("timeline")
+    assert data == json.loads(done.stdout)
+    assert max(timeline["total"]) == data["step_peak_bytes"]
+    assert [sum(column) for column in zip(*timeline["by_role"].values(), strict=True)] == timeline["total"]
+
+
+def test_the_picture_is_a_picture(folder: Path, done: subprocess.CompletedProcess[str]) -> None:
+    assert "<svg" in (folder / "peak.svg").read_text()
+
+
+def test_a_saved_trace_says_the_same_without_tensorflow(folder: Path, done: subprocess.CompletedProcess[str]) -> None:
+    command = [sys.executable, "-c", OFFLINE, "peak", "step.graphmem", "--json"]
+    again = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+
+
+def test_an_error_in_the_users_file_shows_the_users_line(folder: Path) -> None:
+    done = graphmem(folder, "peak", "model.py:broken", "-o", "broken.svg")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "return model.nonsense" in done.stderr
+    assert "graphmem" not in done.stderr.rpartition("graphmem: ")[0]
+    assert not (folder / "broken.svg").exists()
+
+
+def test_a_missing_file_is_one_sentence(folder: Path) -> None:
+    done = graphmem(folder, "peak", "missing.py")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "missing.py" in done.stderr
