@@ -26,10 +26,10 @@ def frontier_columns(report: Report, width: int, top: int) -> list[list[str]]:
         ["bytes", *(size_cell(row.bytes) for row in shown)],
         *([["", *(f"{len(row.buffers)} ×" if len(row.buffers) > 1 else "" for row in shown)]] if repeated else []),
         ["role", *(row.first.role for row in shown)],
-        [f"shape ({common})" if common else "shape", *(shape_cell(row.first, common) for row in shown)],
+        [f"{common} shape".lstrip(), *(shape_cell(row.first, common) for row in shown)],
         ["made in", *(_made_in(row, prefix, wide) for row in shown)],
         *([["by", *(row.first.made_by for row in shown)]] if wide else []),
-        ["kept for", *(kept_for(report, row) for row in shown)],
+        ["kept for", *(kept_for(report, row, wide) for row in shown)],
     ]
     if others:
         size, count = sum(row.bytes or 0 for row in others), sum(len(row.buffers) for row in others)
@@ -62,36 +62,36 @@ def _fit(columns: list[list[str]], width: int, fixed: int) -> None:
         widest = max(range(fixed, len(columns)), key=lambda index: (widths[index], index))
         widths[widest] -= 1
     for column, most in zip(columns[fixed:], widths[fixed:], strict=True):
-        column[:] = [_shorten_reader(cell, most) if " in " in cell else shorten(cell, most) for cell in column]
+        column[:] = [_shorten_reader(cell, most) if "in " in cell else shorten(cell, most) for cell in column]
 
 
 def _shorten_reader(text: str, width: int) -> str:
-    """`ReluGrad in conv2_block1_relu` to `ReluGrad …block1_relu`: the op whole, the end of the layer."""
-    op, _, layer = text.partition(" in ")
-    room = width - len(op) - 2
-    if len(text) <= width or room < 4:
+    """`ReluGrad in conv2_block1_relu` to `ReluGrad in co…1_relu`: the op whole if it leaves room for a layer."""
+    op, _, layer = text.rpartition("in ")
+    if len(text) <= width or width < len(op) + 9:
         return shorten(text, width)
-    return f"{op} …{layer[-room:]}"
+    return f"{op}in {shorten(layer, width - len(op) - 3)}"
 
 
 def _made_in(row: FrontierRow, prefix: str, wide: bool) -> str:
     return row.scope.removeprefix(prefix) or ("(no layer)" if wide else f"({row.first.made_by})")
 
 
-def kept_for(report: Report, row: FrontierRow) -> str:
-    """Who reads the buffer last: the reason why it is still there."""
+def kept_for(report: Report, row: FrontierRow, wide: bool = True) -> str:
+    """Who reads the buffer last, the reason why it is still there; of another layer the op only if there is room."""
     item = row.first
     if not item.last_reader_type:
         return "end of the step" if item.freed > report.peak.position + 1 else "this op only"
     if item.last_reader_scope in ("", item.scope):
         return item.last_reader_type
-    return f"{item.last_reader_type} in {row.last_reader_scope.removeprefix(common_prefix(report))}"
+    op = f"{item.last_reader_type} " if wide else ""
+    return f"{op}in {row.last_reader_scope.removeprefix(common_prefix(report))}"
 
 
 def shape_cell(item: FrontierBuffer, common: str = "") -> str:
-    """`8×224×224×3 float32`, without the dtype if it is the common one."""
+    """`8×224×224×3 float32`, without the dtype if it is the common one; scratch has no shape."""
     if item.role == "scratch":
-        return "scratch"
+        return "of this op"
     if item.shape is None:
         text = "unknown rank"
     else:

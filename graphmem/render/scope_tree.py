@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from graphmem.render.patterns import head, pattern, skeleton
 from graphmem.render.rows import SMALL, plural
 from graphmem.report.report import ScopeRow
+
+_COUNTER = re.compile(r"_\d+(?=/|$)")
+_NUMBER = re.compile(r"\d(?!d(?:_|/|$))")  # not the 2 of conv2d
+
+ENOUGH = 0.9
+"""Share of a layer's bytes that its shown parts are to hold; if they hold less, repeated parts share a row."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class _Node:
 def fold_scopes(rows: Sequence[ScopeRow], limit: int) -> list[TreeRow]:
     """The largest `limit` scopes that are not small, as a tree; what one hides is a "… n others" row beneath it.
 
-    Where more than `limit` layers lie side by side, those whose names differ in numbers only are one row.
+    Where the `limit` largest of the layers side by side hold too little, repeated ones are one row.
 
     >>> rows = [ScopeRow("", 0, 9, 0, 3), ScopeRow("a", 1, 6, 6, 1), ScopeRow("b", 1, 2, 2, 1)]
     >>> rows.append(ScopeRow("c", 1, 1, 1, 1))
@@ -51,7 +58,7 @@ def fold_scopes(rows: Sequence[ScopeRow], limit: int) -> list[TreeRow]:
     root = _tree(rows)
     if root is None:
         return []
-    _tidy(root, limit, SMALL * root.bytes, "(no layer)")
+    _tidy(root, limit, "(no layer)")
     _choose(root, limit)
     printed: list[TreeRow] = []
     _print(root, 0, printed)
@@ -73,17 +80,27 @@ def _tree(rows: Sequence[ScopeRow]) -> _Node | None:
     return root
 
 
-def _tidy(node: _Node, limit: int, small: float, own: str) -> None:
+def _tidy(node: _Node, limit: int, own: str) -> None:
     """Chains of single children become one node, many repeated children one each, own bytes a child of their own."""
     children = [_collapsed(child) for child in node.children if child.bytes or child.tensors]
-    if sum(child.bytes >= small for child in children) > limit:
-        children = _grouped(children, lambda child: (skeleton(child.label), head(child.label)))
+    sizes = sorted((child.bytes for child in children), reverse=True)
+    if sum(sizes[:limit]) < ENOUGH * sum(sizes):
+        children = _grouped(children, _repeats)
     node.children = children
     for child in children:
-        _tidy(child, limit, small, "(itself)")
+        _tidy(child, limit, "(itself)")
     rest = node.tensors - sum(child.tensors for child in children)
     if children and rest:
         node.children.append(_Node(own, node.own, node.own, rest))
+
+
+def _repeats(node: _Node) -> Hashable:
+    """What repeated layers have in common: a name with numbers in it (`conv2_block1_3_bn`), else a size too.
+
+    `conv2d` and `conv2d_7` have a kind in common, which says little.
+    """
+    numbered = _NUMBER.search(_COUNTER.sub("", node.label))
+    return skeleton(node.label), head(node.label), None if numbered else node.bytes
 
 
 def _collapsed(node: _Node) -> _Node:

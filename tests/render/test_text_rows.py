@@ -77,8 +77,8 @@ def test_the_whole_tree_by_hand() -> None:
 
 
 def test_many_repeated_layers_share_a_row_and_so_do_their_parts() -> None:
-    rows = [ScopeRow("", 0, 66, 0, 8)]
-    for layer in range(3):
+    rows = [ScopeRow("", 0, 86, 0, 10)]
+    for layer in range(4):
         rows += [
             ScopeRow(f"layer_{layer}", 1, 20, 1, 2),
             ScopeRow(f"layer_{layer}/attention", 2, 10 + layer, 10 + layer, 1),
@@ -86,11 +86,11 @@ def test_many_repeated_layers_share_a_row_and_so_do_their_parts() -> None:
         ]
     rows += [ScopeRow("head", 1, 6, 6, 2)]
     assert fold_scopes(rows, 3) == [
-        TreeRow("whole step", 0, 66, 8),
-        TreeRow("layer_{0–2}", 1, 60, 6),
-        TreeRow("attention", 2, 33, 3),
-        TreeRow("norm", 2, 24, 0),
-        TreeRow("(itself)", 2, 3, 3),
+        TreeRow("whole step", 0, 86, 10),
+        TreeRow("layer_{0–3}", 1, 80, 8),
+        TreeRow("attention", 2, 46, 4),
+        TreeRow("norm", 2, 30, 0),
+        TreeRow("(itself)", 2, 4, 4),
         TreeRow("head", 1, 6, 2),
     ]
     assert [row.label for row in fold_scopes(rows, 4)][1:3] == ["layer_0", "layer_1"]
