@@ -96,6 +96,19 @@ def test_many_repeated_layers_share_a_row_and_so_do_their_parts() -> None:
     assert [row.label for row in fold_scopes(rows, 4)][1:3] == ["layer_0", "layer_1"]
 
 
+def test_layers_of_one_kind_share_a_row_only_if_they_are_alike() -> None:
+    sizes = {"conv2d": 9, "conv2d_1": 8, "conv2d_2": 8, "dense": 7, "block1_conv1": 6, "block1_conv2": 5, "add": 4}
+    rows = [ScopeRow("", 0, 47, 0, 7), *(ScopeRow(name, 1, size, size, 1) for name, size in sizes.items())]
+    assert [(row.label, row.bytes) for row in fold_scopes(rows, 5)] == [
+        ("whole step", 47),
+        ("conv2d_{1,2}", 16),
+        ("block1_conv{1,2}", 11),
+        ("conv2d", 9),
+        ("dense", 7),
+        ("add", 4),
+    ]
+
+
 def test_a_chain_of_single_scopes_is_one_row() -> None:
     rows = [
         ScopeRow("", 0, 8, 0, 2),
