@@ -57,7 +57,7 @@ def analyze(
     options = Options(step, batch, tuple(inputs), dict(dims or {}), loss, optimizer)
     if isinstance(target, (str, os.PathLike)):
         if specs:
-            raise TargetError("give the inputs of a target in a file with inputs=(\"NAME:DTYPE:SHAPE\", …).")
+            raise TargetError('give the inputs of a target in a file with inputs=("NAME:DTYPE:SHAPE", …).')
         return analyze_target(os.fspath(target), options, settings)
     return _simulated(_trace_object(target, specs, options, settings), settings, options)
 

@@ -24,9 +24,8 @@ def unknown_sizes(simulation: Simulation) -> list[str]:
         if nbytes is None and not lives.resident[buffer] and not lives.host[buffer]:
             op = graph.ops[lives.op[buffer]]
             found[f"{op.name}:{lives.slot[buffer]}" if lives.slot[buffer] >= 0 else f"{op.name} (scratch)"] = None
-    for item in (*graph.variables, *graph.arguments):
-        if item.nbytes is None:
-            found[item.name] = None
+    found |= {variable.name: None for variable in graph.variables if variable.nbytes is None}
+    found |= {argument.name: None for argument in graph.arguments if argument.nbytes is None}
     return list(found)
 
 

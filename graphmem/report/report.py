@@ -112,7 +112,7 @@ class Report:
         orders: how many legal orders the range was taken over.
         batch: samples per step; `None` if unknown.
         versions: of graphmem, tensorflow, keras.
-        facts: what else decides the figure, each a short text: optimizer, loss, dtype policy, threads, oneDNN, rewrites.
+        facts: what else decides the figure, each a short text: optimizer, loss, dtype policy, threads, oneDNN…
         ops: number of ops executed (loop bodies counted once per iteration are in `positions`).
         unknown_ops: op types without a row in the table -> how many ops.
         unknown_sizes: tensors whose size is unknown and that no figure includes.
@@ -209,7 +209,9 @@ class Report:
         from graphmem.graph.as_networkx import as_networkx
 
         if self.simulation is None:
-            raise TargetError("this report was loaded from JSON, which holds no graph; analyse the saved trace instead.")
+            raise TargetError(
+                "this report was loaded from JSON, which holds no graph; analyse the saved trace instead."
+            )
         return as_networkx(self.simulation)
 
     def to_dict(self, *, timeline: bool = False) -> dict[str, Any]:

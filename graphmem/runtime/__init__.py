@@ -1,0 +1,1 @@
+"""What a runtime does with a step: order, lifetimes, timeline."""

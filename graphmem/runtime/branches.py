@@ -73,7 +73,9 @@ class Branches:
                 return count
         self.at_least = True
         loop = frame.removesuffix("_frame").rstrip("/") or frame
-        self.assumed[f"the trip count of loop {loop!r} is unknown: 1 iteration counted; give it with --set {loop}=N"] = None
+        self.assumed[
+            f"the trip count of loop {loop!r} is unknown: 1 iteration counted; give it with --set {loop}=N"
+        ] = None
         return 1
 
     def _larger_side(self, predicate: int) -> int:

@@ -26,6 +26,7 @@ from graphmem.runtime.frames import DEAD, Frames, Iteration
 from graphmem.runtime.plan import Plan
 from graphmem.runtime.queues import QUEUES, Ready
 
+
 @dataclass(slots=True)
 class Schedule:
     """The ops of one step in the order in which they run.
@@ -38,6 +39,7 @@ class Schedule:
         loops: frame name -> iterations run.
         assumed: what was assumed where the graph alone does not tell (trip counts, branches), one sentence each.
         at_least: whether an assumption makes the step possibly larger than what was scheduled.
+        readers: how many inputs read each value, where that is the same in every order; else empty.
     """
 
     ops: list[int]
@@ -47,6 +49,7 @@ class Schedule:
     loops: dict[str, int] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
     at_least: bool = False
+    readers: list[int] = field(default_factory=list)
 
 
 def schedule(
@@ -73,7 +76,7 @@ class _Run:
         self.plan = plan
         self.branches = branches
         branches.start()
-        self.frames = Frames(plan)
+        self.frames = Frames(plan, straight=not any(plan.kinds))
         base = draw_base(rng) if rng else 0
         self.edges = [
             row if len(row) <= INLINE_EDGES else [row[place] for place in walk(numbers, base)]
@@ -87,15 +90,40 @@ class _Run:
     def run(self) -> Schedule:
         root = self.frames.root
         self.queue.add([(index, root, False) for index in self.roots])
+        if self.frames.straight:
+            return self._run_straight(root)
         take, step = self.queue.take, self._step
         while (item := take()) is not None:
             step(*item)
         if not self.frames.trips and self.processed != len(self.plan.graph.ops):
-            missing = len(self.plan.graph.ops) - self.processed
-            raise InternalError(f"{missing} ops of the graph never become ready")
+            raise InternalError(f"{len(self.plan.graph.ops) - self.processed} ops of the graph never become ready")
         self.out.loops = self.frames.trips
         self.out.assumed, self.out.at_least = list(self.branches.assumed), self.branches.at_least
         return self.out
+
+    def _run_straight(self, root: Iteration) -> Schedule:
+        """The same without control flow: every op runs once, and its inputs are where the graph says."""
+        edges, order = self.edges, self.out.ops
+        pending = list(self.plan.pending)
+        take, add = self.queue.take, self.queue.add
+        while (item := take()) is not None:
+            index = item[0]
+            order.append(index)
+            ready: list[Ready] = []
+            for reader, _, _ in edges[index]:
+                left = pending[reader] = pending[reader] - 1
+                if not left:
+                    ready.append((reader, root, False))
+            if ready:
+                add(ready)
+        if len(order) != len(edges):
+            raise InternalError(f"{len(edges) - len(order)} ops of the graph never become ready")
+        values = self.plan.values
+        inputs, bases = values.inputs, values.bases
+        return Schedule(
+            order, [inputs[index] for index in order], [bases[index] for index in order], values.count,
+            readers=values.readers,
+        )  # fmt: skip
 
     def _step(self, index: int, where: Iteration, dead: bool) -> None:
         out, plan = self.out, self.plan
@@ -176,4 +204,3 @@ class _Run:
             if parent is not None:
                 parent.outstanding -= 1
             done = parent
-

@@ -83,12 +83,15 @@ class Frames:
 
     Attributes:
         root: the iteration outside of every loop.
+        straight: whether the graph has no control flow at all, so that nothing is kept per iteration.
         trips: frame name -> iterations started, the largest over its runs.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, straight: bool) -> None:
         self._plan = plan
-        self.root = Iteration(None, 0, list(plan.pending), [[DEAD] * len(op.inputs) for op in plan.graph.ops])
+        self.straight = straight
+        inputs = [] if straight else [[DEAD] * len(op.inputs) for op in plan.graph.ops]
+        self.root = Iteration(None, 0, list(plan.pending), inputs)
         self.trips: dict[str, int] = {}
         self._open: dict[tuple[int, str], Frame] = {}
         self._enters: dict[str, int] = {}

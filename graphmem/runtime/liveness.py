@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from graphmem.graph.model import Op, StepGraph, Tensor
-from graphmem.ops.registry import Env, Rule, lookup
+from graphmem.runtime.effects import ARGUMENT, COMPUTE, CONSTANT, LIST, MERGE, VARIABLE, Effect, Made
 from graphmem.runtime.executor import Schedule
 from graphmem.runtime.frames import DEAD
 from graphmem.runtime.lists import TensorList
@@ -52,49 +52,69 @@ class Lifetimes:
     unknown: dict[int, None] = field(default_factory=dict)
 
 
-def lifetimes(graph: StepGraph, schedule: Schedule, env: Env) -> Lifetimes:
+def lifetimes(graph: StepGraph, schedule: Schedule, effects: list[Effect]) -> Lifetimes:
     """Work out every buffer of a schedule.
 
     Args:
         graph: the step.
         schedule: the order, from `graphmem.runtime.executor.schedule`.
-        env: threads and device, which decide scratch.
+        effects: what each op does to memory, from `graphmem.runtime.effects.effects`.
     """
-    return _Walk(graph, schedule, env).run()
+    return _Walk(graph, schedule, effects).run()
 
 
 class _Walk:
     """One pass over a schedule."""
 
-    def __init__(self, graph: StepGraph, schedule: Schedule, env: Env) -> None:
-        self.graph, self.schedule, self.env = graph, schedule, env
+    def __init__(self, graph: StepGraph, schedule: Schedule, effects: list[Effect]) -> None:
+        self.graph, self.schedule, self.effects = graph, schedule, effects
         self.out = Lifetimes(value_buffer=[NOTHING] * schedule.count)
+        self.made: list[Made] = []
         self.refs: list[int] = []
-        self.readers = [0] * schedule.count
-        for inputs in schedule.inputs:
-            for value in inputs:
-                if value != DEAD:
-                    self.readers[value] += 1
+        self.end = len(schedule.ops)
+        self.readers = schedule.readers or _count_readers(schedule)
         self.lists: dict[int, TensorList] = {}
         self.handles: dict[int, int] = {}
         self.variables: dict[int, int] = {}
         self.position = 0
-        self.on_gpu = env.device == "gpu"
-        by_type = {op_type: lookup(op_type) for op_type in {op.type for op in graph.ops}}
-        self.rules: list[Rule | None] = [by_type[op.type] for op in graph.ops]
-        self.scratch: dict[int, list[int | None]] = {}
         self.copy_on_read = self._sparse_variables()
+        self.special = {ARGUMENT: self._argument, CONSTANT: self._constant, VARIABLE: self._variable, LIST: self._list}
 
     def run(self) -> Lifetimes:
-        ops, rules, refs = self.graph.ops, self.rules, self.refs
-        value_buffer, last = self.out.value_buffer, self.out.last
+        effects, refs, readers, lists = self.effects, self.refs, self.readers, self.lists
+        out, given = self.out, self.schedule.inputs
+        value_buffer, last, freed, new = out.value_buffer, out.last, out.freed, self._new
         for position, index in enumerate(self.schedule.ops):
             self.position = position
-            inputs = self.schedule.inputs[position]
-            base = self.schedule.values[position]
-            op, rule = ops[index], rules[index]
-            self._run_op(index, op, rule, inputs, base)
-            if op.type == "_Retval":
+            inputs, base, effect = given[position], self.schedule.values[position], effects[index]
+            if effect.action == COMPUTE:
+                for slot, view, takes, made in effect.outputs:
+                    value = base + slot
+                    if view >= 0:
+                        buffer = value_buffer[inputs[view]]
+                        if buffer >= 0:
+                            value_buffer[value] = buffer
+                            refs[buffer] += readers[value]
+                        else:
+                            self._alias(value, inputs[view])
+                        continue
+                    for place in takes:
+                        buffer = value_buffer[inputs[place]]
+                        if buffer >= 0 and refs[buffer] == 1:
+                            break
+                    else:
+                        if made[0] == 0:
+                            continue
+                        buffer = new(made)
+                    value_buffer[value] = buffer
+                    refs[buffer] += readers[value]
+                if effect.scratch:
+                    self._scratch(index, effect, inputs)
+            elif effect.action == MERGE:
+                self._alias(base, next(value for value in inputs if value != DEAD))
+            else:
+                self.special[effect.action](index, effect, inputs, base)
+            if effect.holds:
                 continue
             for value in inputs:
                 if value == DEAD:
@@ -104,116 +124,69 @@ class _Walk:
                     last[buffer] = position
                     refs[buffer] -= 1
                     if not refs[buffer]:
-                        self._free(buffer)
-                elif value in self.lists:
-                    self._release(self.lists[value])
-            for value in range(base, base + len(op.outputs)):
-                if not self.readers[value]:
-                    buffer = value_buffer[value]
-                    if buffer >= 0 and not refs[buffer]:
-                        self._free(buffer)
-                    elif value in self.lists and not self.lists[value].holders:
-                        self._drop_elements(self.lists[value])
-        return self.out
+                        freed[buffer] = position + 1
+                elif value in lists:
+                    self._release(lists[value])
+            for value in range(base, base + len(effect.outputs)):
+                if not readers[value]:
+                    self._unread(value)
+        out.nbytes = [made[0] for made in self.made]
+        out.op = [made[1] for made in self.made]
+        out.slot = [made[2] for made in self.made]
+        out.resident = [made[3] for made in self.made]
+        out.host = [made[4] for made in self.made]
+        return out
 
-    # --- one op
+    def _unread(self, value: int) -> None:
+        """An output that nobody reads dies with its op, unless something else holds its buffer."""
+        buffer = self.out.value_buffer[value]
+        if buffer >= 0:
+            if not self.refs[buffer]:
+                self._free(buffer)
+        elif value in self.lists and not self.lists[value].holders:
+            self._drop_elements(self.lists[value])
 
-    def _run_op(self, index: int, op: Op, rule: Rule | None, inputs: list[int], base: int) -> None:
-        if op.type == "_Arg":
-            self._argument(index, op, base)
-        elif op.type == "Const":
-            self._give(base, self._new(index, 0, op.outputs[0], resident=True, holders=1))
-        elif rule is None:
-            self._new_outputs(index, op, base, range(len(op.outputs)))
-        elif rule.variable:
-            self._variable(index, op, rule, inputs, base)
-        elif rule.list_op or (op.outputs and op.outputs[0].dtype == "variant" and op.type in _ON_LISTS):
-            self._list(index, op, rule, inputs, base)
-        else:
-            self._compute(index, op, rule, inputs, base)
-
-    def _compute(self, index: int, op: Op, rule: Rule, inputs: list[int], base: int) -> None:
-        shared: dict[int, int] = dict(rule.view)
-        if rule.control == "merge":
-            shared = {0: next(place for place, value in enumerate(inputs) if value != DEAD)}
-        elif rule.view_if is not None:
-            source = rule.view_if(op, self._input_tensors(op))
-            if source is not None:
-                shared = dict.fromkeys(range(len(op.outputs)), source)
-        fresh = []
-        for slot in range(len(op.outputs)):
-            place = shared.get(slot)
-            if place is not None:
-                self._alias(base + slot, inputs[place])
-            elif not self._take_over(op, rule, slot, inputs, base):
-                fresh.append(slot)
-        self._new_outputs(index, op, base, fresh)
-        if rule.cpu_scratch or rule.gpu_scratch:
-            self._scratch(index, op, rule)
-
-    def _take_over(self, op: Op, rule: Rule, slot: int, inputs: list[int], base: int) -> bool:
-        """Let an output take the buffer of an input that only this op still holds."""
-        if not rule.forward:
-            return False
-        tensor = op.outputs[slot]
-        for forwarded, places in rule.forward:
-            if forwarded != slot:
-                continue
-            for place in range(len(inputs)) if places == (-1,) else places:
-                if place >= len(inputs) or inputs[place] == DEAD:
-                    continue
+    def _scratch(self, index: int, effect: Effect, inputs: list[int]) -> None:
+        host = effect.outputs[0].made.host if effect.outputs else False
+        for nbytes, place in effect.scratch:
+            if place >= 0 and inputs[place] != DEAD:
                 buffer = self.out.value_buffer[inputs[place]]
-                if buffer < 0 or self.refs[buffer] != 1:
-                    continue
-                producer, source = op.inputs[place]
-                given = self.graph.ops[producer].outputs[source]
-                if given.dtype == tensor.dtype and given.nbytes == tensor.nbytes and tensor.nbytes is not None:
-                    self._give(base + slot, buffer)
-                    return True
-        return False
-
-    def _scratch(self, index: int, op: Op, rule: Rule) -> None:
-        sizes = self.scratch.get(index)
-        if sizes is None:
-            formula = rule.gpu_scratch if self.env.device == "gpu" and op.device == "gpu" else rule.cpu_scratch
-            sizes = formula(op, self._input_tensors(op), self.env) if formula else []
-            self.scratch[index] = sizes
-        for size in sizes:
-            buffer = self._new(index, SCRATCH, Tensor("", None, size, False))
-            self._free(buffer)
-            if size is None:
+                if buffer >= 0 and self.refs[buffer] == 1:
+                    continue  # the kernel works in its input's buffer
+            self._free(self._new(Made(nbytes, index, SCRATCH, False, host)))
+            if nbytes is None:
                 self.out.unknown[index] = None
-
-    def _input_tensors(self, op: Op) -> tuple[Tensor, ...]:
-        return tuple(self.graph.ops[producer].outputs[slot] for producer, slot in op.inputs)
 
     # --- arguments and variables
 
-    def _argument(self, index: int, op: Op, base: int) -> None:
-        tensor = op.outputs[0]
+    def _constant(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:
+        self._give(base, self._new(effect.outputs[0].made, holders=1))
+
+    def _argument(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:
+        op, made = self.graph.ops[index], effect.outputs[0].made
         kind, number = op.attrs.get("_arg", ("argument", -1))
-        if tensor.dtype == "resource":
+        if op.outputs[0].dtype == "resource":
             if kind == "variable" and number not in self.variables:
-                known = self.graph.variables[number]
-                held = Tensor(known.dtype, known.shape, known.nbytes, False)
-                self.variables[number] = self._new(index, 0, held, resident=True, holders=1)
+                nbytes = self.graph.variables[number].nbytes
+                self.variables[number] = self._new(made._replace(nbytes=nbytes, host=False), holders=1)
             self.handles[base] = number if kind == "variable" else NOTHING
         else:
-            self._give(base, self._new(index, 0, tensor, resident=True, holders=1))
+            self._give(base, self._new(made, holders=1))
 
-    def _variable(self, index: int, op: Op, rule: Rule, inputs: list[int], base: int) -> None:
+    def _variable(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:
+        rule = effect.rule
+        assert rule is not None
         numbers = [self.handles.get(value, NOTHING) for value in inputs]
         number = numbers[rule.handle]
         if number not in self.variables:
-            self._new_outputs(index, op, base, range(len(op.outputs)))
-            return
-        if rule.variable == "read":
+            self._new_outputs(index, effect, base)
+        elif rule.variable == "read":
             if number in self.copy_on_read:
-                self._new_outputs(index, op, base, (0,))
+                self._new_outputs(index, effect, base)
             else:
                 self._give(base, self.variables[number])
         elif rule.variable == "assign":
-            self._assign(index, op, number, inputs[1])
+            self._assign(index, number, inputs[1])
         elif rule.variable == "update":
             for changed in numbers:
                 if changed in self.variables and (
@@ -221,11 +194,11 @@ class _Walk:
                 ):
                     self._replace(index, changed)
         else:
-            self._new_outputs(index, op, base, range(len(op.outputs)))
-        if rule.cpu_scratch or rule.gpu_scratch:
-            self._scratch(index, op, rule)
+            self._new_outputs(index, effect, base)
+        if effect.scratch:
+            self._scratch(index, effect, inputs)
 
-    def _assign(self, index: int, op: Op, number: int, value: int) -> None:
+    def _assign(self, index: int, number: int, value: int) -> None:
         """`AssignVariableOp` adopts the value's buffer, save in copy-on-read mode, where it copies."""
         buffer = self.out.value_buffer[value] if value != DEAD else NOTHING
         if buffer < 0 or number in self.copy_on_read:
@@ -237,15 +210,16 @@ class _Walk:
 
     def _replace(self, index: int, number: int) -> None:
         """A new buffer for a variable: its copy, made because somebody still reads the old one."""
-        known = self.graph.variables[number]
-        made = self._new(index, COPY, Tensor(known.dtype, known.shape, known.nbytes, False), holders=1)
-        old, self.variables[number] = self.variables[number], made
+        old = self.variables[number]
+        nbytes = self.graph.variables[number].nbytes
+        self.variables[number] = self._new(Made(nbytes, index, COPY, False, False), holders=1)
         self._unref(old)
 
     def _sparse_variables(self) -> set[int]:
         """Variables that some op of the step accesses sparsely: in copy-on-read mode for good."""
         found = set()
-        for op, rule in zip(self.graph.ops, self.rules, strict=True):
+        for op, effect in zip(self.graph.ops, self.effects, strict=True):
+            rule = effect.rule
             if rule is not None and rule.variable == "sparse":
                 producer = op.inputs[rule.handle][0]
                 kind, number = self.graph.ops[producer].attrs.get("_arg", ("", NOTHING))
@@ -255,8 +229,8 @@ class _Walk:
 
     # --- lists
 
-    def _list(self, index: int, op: Op, rule: Rule, inputs: list[int], base: int) -> None:
-        what = rule.list_op or "elementwise"
+    def _list(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:
+        what = (effect.rule.list_op if effect.rule else "") or "elementwise"
         given = self.lists.get(inputs[0]) if inputs and inputs[0] != DEAD else None
         if what == "reserve":
             self._hold(base, TensorList())
@@ -268,19 +242,19 @@ class _Walk:
                 made.elements.append(buffer)
             self._hold(base, made)
         elif what == "pop":
-            self._pop(index, op, self._own(given), base)
+            self._pop(index, effect, self._own(given), base)
         elif what == "get":
-            buffer = given.read() if given else None
-            if buffer is None:
-                self._new_outputs(index, op, base, range(len(op.outputs)))
+            found = given.read() if given else None
+            if found is None:
+                self._new_outputs(index, effect, base)
             else:
-                self._give(base, buffer)
+                self._give(base, found)
         elif what == "from_tensor":
-            self._hold(base, self._from_tensor(index, op, inputs, self._own(given)))
+            self._hold(base, self._from_tensor(index, self.graph.ops[index]))
         elif what == "elementwise":
             self._hold(base, self._like(index, given))
         else:
-            self._new_outputs(index, op, base, range(len(op.outputs)))
+            self._new_outputs(index, effect, base)
 
     def _own(self, given: TensorList | None) -> TensorList:
         """The list itself if only this op holds it, else a copy that shares the elements."""
@@ -294,35 +268,30 @@ class _Walk:
             self.refs[buffer] += 1
         return TensorList(list(given.elements), 0, given.cursor)
 
-    def _pop(self, index: int, op: Op, made: TensorList, base: int) -> None:
+    def _pop(self, index: int, effect: Effect, made: TensorList, base: int) -> None:
         self._hold(base, made)
         if made.elements:
             buffer = made.elements.pop()
             self._give(base + 1, buffer)
             self.refs[buffer] -= 1
         else:
-            self._new_outputs(index, op, base, (1,))
+            self._new_outputs(index, effect, base, first=1)
 
-    def _from_tensor(self, index: int, op: Op, inputs: list[int], made: TensorList) -> TensorList:
-        """Elements are slices of the tensor where they are aligned, else copies."""
+    def _from_tensor(self, index: int, op: Op) -> TensorList:
+        """Every row of the tensor becomes an element of its own, copied (measured)."""
         producer, slot = op.inputs[0]
-        tensor = self.graph.ops[producer].outputs[slot]
-        buffer = self.out.value_buffer[inputs[0]]
+        tensor: Tensor = self.graph.ops[producer].outputs[slot]
         rows = tensor.shape[0] if tensor.shape else None
-        if buffer >= 0 and tensor.nbytes is not None and rows and tensor.nbytes // rows % 64 == 0:
-            self.refs[buffer] += 1
-            made.elements.append(buffer)
+        if not rows or tensor.nbytes is None:
+            made, count = Made(tensor.nbytes, index, 0, False, tensor.host), int(tensor.nbytes != 0)
         else:
-            made.elements.append(self._new(index, 0, tensor, holders=1))
-        return made
+            made, count = Made(tensor.nbytes // rows, index, 0, False, tensor.host), rows
+        return TensorList([self._new(made, holders=1) for _ in range(count)])
 
     def _like(self, index: int, given: TensorList | None) -> TensorList:
         """A list of new tensors of the sizes of another's: zeros, or sums of two lists."""
-        made = TensorList()
-        for element in given.elements if given else ():
-            size = self.out.nbytes[element]
-            made.elements.append(self._new(index, 0, Tensor("", None, size, self.out.host[element]), holders=1))
-        return made
+        sizes = [self.made[item] for item in given.elements] if given else []
+        return TensorList([self._new(Made(size.nbytes, index, 0, False, size.host), holders=1) for size in sizes])
 
     def _hold(self, value: int, made: TensorList) -> None:
         self.lists[value] = made
@@ -340,23 +309,18 @@ class _Walk:
 
     # --- buffers
 
-    def _new_outputs(self, index: int, op: Op, base: int, slots: object) -> None:
-        for slot in slots:  # type: ignore[attr-defined]
-            tensor = op.outputs[slot]
-            if tensor.nbytes != 0:
-                self._give(base + slot, self._new(index, slot, tensor))
+    def _new_outputs(self, index: int, effect: Effect, base: int, first: int = 0) -> None:
+        for slot, _, _, made in effect.outputs[first:]:
+            if made.nbytes != 0:
+                self._give(base + slot, self._new(made))
 
-    def _new(self, index: int, slot: int, tensor: Tensor, *, resident: bool = False, holders: int = 0) -> int:
+    def _new(self, made: Made, holders: int = 0) -> int:
         out, buffer = self.out, len(self.refs)
+        self.made.append(made)
         self.refs.append(holders)
-        out.nbytes.append(tensor.nbytes)
         out.born.append(self.position)
-        out.freed.append(len(self.schedule.ops))
-        out.op.append(index)
-        out.slot.append(slot)
+        out.freed.append(self.end)
         out.last.append(-1)
-        out.resident.append(resident)
-        out.host.append(tensor.host or (self.on_gpu and self.graph.ops[index].device != "gpu"))
         return buffer
 
     def _give(self, value: int, buffer: int) -> None:
@@ -386,5 +350,11 @@ class _Walk:
         self.out.freed[buffer] = self.position + 1
 
 
-#: Elementwise ops that also take lists, element by element (variant_op_registry).
-_ON_LISTS = frozenset({"AddN", "ZerosLike"})
+def _count_readers(schedule: Schedule) -> list[int]:
+    """How many inputs read each value."""
+    readers = [0] * schedule.count
+    for inputs in schedule.inputs:
+        for value in inputs:
+            if value != DEAD:
+                readers[value] += 1
+    return readers

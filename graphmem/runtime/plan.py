@@ -1,4 +1,4 @@
-"""What an executor knows of a graph before it starts: edges in TensorFlow's order, what is pending, what is expensive."""
+"""What an executor knows of a graph before it starts: edges in TensorFlow's order, what waits, what is expensive."""
 
 from __future__ import annotations
 
@@ -9,6 +9,23 @@ from graphmem.graph.model import Op, StepGraph
 from graphmem.ops.registry import Rule, lookup
 
 Edge = tuple[int, int, int]  # (reading op, its input position or -1 for a control edge, output slot)
+
+
+@dataclass(slots=True)
+class Values:
+    """Numbers of the tensors of a graph whose ops all run exactly once.
+
+    Attributes:
+        bases: op -> number of its first output.
+        inputs: op -> numbers of the tensors it reads.
+        readers: number -> how many inputs read it.
+        count: how many there are.
+    """
+
+    bases: list[int]
+    inputs: list[list[int]]
+    readers: list[int]
+    count: int
 
 
 @dataclass(slots=True)
@@ -25,6 +42,7 @@ class Plan:
         roots: ops without any input, in node order.
         root_numbers: places of the edges from the source node to them.
         node_ids: the op's place in TensorFlow's own numbering.
+        values: numbers of the tensors, as every order of a graph without control flow has them.
     """
 
     graph: StepGraph
@@ -37,6 +55,7 @@ class Plan:
     roots: list[int]
     root_numbers: list[int]
     node_ids: list[int]
+    values: Values
 
 
 def make_plan(graph: StepGraph) -> Plan:
@@ -73,11 +92,23 @@ def make_plan(graph: StepGraph) -> Plan:
         if not edges[index]:
             count += 1
     pending = [
-        (1 if kind == "merge" else len(op.inputs)) + len(op.controls)
-        for op, kind in zip(graph.ops, kinds, strict=True)
+        (1 if kind == "merge" else len(op.inputs)) + len(op.controls) for op, kind in zip(graph.ops, kinds, strict=True)
     ]
     expensive = [rule is None or not rule.inline for rule in rules]
-    return Plan(graph, rules, kinds, edges, numbers, pending, expensive, roots, root_numbers, node_ids)
+    return Plan(graph, rules, kinds, edges, numbers, pending, expensive, roots, root_numbers, node_ids, _values(graph))
+
+
+def _values(graph: StepGraph) -> Values:
+    bases, count = [], 0
+    for op in graph.ops:
+        bases.append(count)
+        count += len(op.outputs)
+    inputs = [[bases[producer] + slot for producer, slot in op.inputs] for op in graph.ops]
+    readers = [0] * count
+    for row in inputs:
+        for value in row:
+            readers[value] += 1
+    return Values(bases, inputs, readers, count)
 
 
 def _constructor_order(graph: StepGraph, kinds: list[str]) -> list[int]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +14,14 @@ from graphmem.errors import InternalError
 from graphmem.graph.model import StepGraph
 from graphmem.ops.registry import Env
 from graphmem.runtime.branches import Branches
+from graphmem.runtime.effects import effects
 from graphmem.runtime.executor import Schedule, schedule
 from graphmem.runtime.liveness import Lifetimes, lifetimes
 from graphmem.runtime.plan import make_plan
 from graphmem.runtime.queues import QUEUES
 
-#: Orders drawn when the user does not say how many, for graphs up to and beyond `MANY_OPS` executed ops.
-DEFAULT_ORDERS, FEWER_ORDERS, MANY_OPS = 15, 5, 20_000
+#: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds.
+OPS_BUDGET, FEWEST_ORDERS, MOST_ORDERS = 80_000, 3, 25
 
 #: Peaks within this fraction of each other count as the same outcome.
 SAME = 0.005
@@ -67,7 +71,8 @@ def simulate(
         graph: the step.
         order: a key of `graphmem.runtime.queues.QUEUES`; on a GPU, whose kernels all run inline, "default" is
             "breadth-first".
-        orders: how many legal orders to draw; `None`: 15, or 5 for long schedules; 1 where the order is settled.
+        orders: how many legal orders to draw; `None`: 25, fewer for long schedules, 3 at least; 1 where the order is
+            settled.
         env: threads and device.
         trips: iterations of loops whose condition cannot be told, by name.
 
@@ -75,16 +80,21 @@ def simulate(
         The simulation of the typical order: of the peaks drawn, those within 0.5 % of each other are one outcome; the
         most frequent outcome is typical, and its middle order is reported.
     """
-    env = env or Env()
+    with _no_collection():
+        return _simulate(graph, order, orders, env or Env(), trips)
+
+
+def _simulate(graph: StepGraph, order: str, orders: int | None, env: Env, trips: dict[str, int] | None) -> Simulation:
     plan = make_plan(graph)
     policy = "breadth-first" if order == "default" and env.device == "gpu" else order
     if policy not in QUEUES:
         raise InternalError(f"there is no order {order!r}")
     branches = Branches(plan, trips)
+    effect_of = effects(graph, env)
 
     def run(seed: int) -> Simulation:
         made = schedule(plan, branches, policy=policy, rng=random.Random(seed))
-        lives = lifetimes(graph, made, env)
+        lives = lifetimes(graph, made, effect_of)
         total = timeline(lives, len(made.ops))
         position = int(total.argmax()) if len(total) else 0
         return Simulation(
@@ -95,12 +105,24 @@ def simulate(
     if policy in _SETTLED:
         count = 1
     else:
-        count = orders or (DEFAULT_ORDERS if len(first.schedule.ops) <= MANY_OPS else FEWER_ORDERS)
-    peaks = [first.peak] + [run(seed).peak for seed in range(1, count)]
-    chosen = typical(peaks)
-    best = first if chosen == 0 else run(chosen)
+        count = orders or max(FEWEST_ORDERS, min(MOST_ORDERS, OPS_BUDGET // max(1, len(first.schedule.ops))))
+    drawn = [first, *(run(seed) for seed in range(1, count))]
+    peaks = [simulation.peak for simulation in drawn]
+    best = drawn[typical(peaks)]
     best.peaks = peaks
     return best
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Millions of small lists and no cycle among them: the garbage collector would only walk them."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def typical(peaks: list[int]) -> int:
@@ -136,7 +158,7 @@ def timeline(lives: Lifetimes, positions: int, buffers: list[int] | None = None)
     """Bytes alive at each schedule position (int64, shape [positions]), of all counted buffers or of those given."""
     if buffers is None:
         buffers = counted(lives)
-    change = np.zeros(positions + 1, np.int64)
+    change: np.ndarray = np.zeros(positions + 1, np.int64)
     sizes = np.fromiter((lives.nbytes[buffer] for buffer in buffers), np.int64, len(buffers))
     born = np.fromiter((lives.born[buffer] for buffer in buffers), np.int64, len(buffers))
     freed = np.fromiter((lives.freed[buffer] for buffer in buffers), np.int64, len(buffers))

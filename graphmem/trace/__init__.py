@@ -1,0 +1,1 @@
+"""From a step to the graph that TensorFlow would execute."""

@@ -61,7 +61,16 @@ def build(graph_def: Any, shapes: dict[str, list[tuple[str, Shape]]], host: Memo
                 values[position] = attrs["_value"] = value
         device = "gpu" if "GPU" in node.device else "cpu"
         ops.append(
-            Op(node.name, node.op, tuple(inputs), tuple(controls), tuple(outputs), attrs, phase="forward", device=device)
+            Op(
+                node.name,
+                node.op,
+                tuple(inputs),
+                tuple(controls),
+                tuple(outputs),
+                attrs,
+                phase="forward",
+                device=device,
+            )
         )
     _attach_constants(ops, values)
     return StepGraph(ops)

@@ -111,7 +111,7 @@ def watched(models: list[Any]) -> Iterator[Scopes]:
     def enter(self: Any) -> Any:
         result = original(self)
         caller = getattr(self, "caller", None)
-        if hasattr(caller, "compute_output_spec"):  # a layer or operation, not an optimizer or metric
+        if caller is not None and hasattr(caller, "compute_output_spec"):  # an operation, no optimizer or metric
             scopes.entered(ops.get_default_graph().get_name_scope(), caller, caller.name)
         return result
 

@@ -9,11 +9,11 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
-from graphmem.errors import InternalError, TargetError
+from graphmem.errors import TargetError
 from graphmem.graph.model import Argument, StepGraph, tensor_bytes
 from graphmem.target.step import Step
 from graphmem.target.user_code import user_errors
-from graphmem.trace import build, handover, roles, scopes, shapes, sources, variables
+from graphmem.trace import build, handover, placement, roles, scopes, shapes, sources, variables
 from graphmem.version import __version__
 
 #: The card that a GPU's rewrites are made for: compute capability of an A100, and memory enough that Grappler does not
@@ -37,7 +37,7 @@ def trace(
         progress: told what goes on, a few words each.
 
     Returns:
-        The graph; its `info` says what was traced: target, step, batch, facts, notes, versions, device, rewrite, oneDNN.
+        The graph; its `info` says what was traced: target, step, batch, facts, notes, versions, device, rewrites.
 
     Raises:
         TargetError: an argument has an open dimension.
@@ -59,11 +59,8 @@ def trace(
     progress("building the graph")
     arguments = _arguments(concrete)
     captured = variables.captured(concrete, step, seen)
-    host = None
-    if device == "gpu":
-        from graphmem.trace.placement import memory_types as host
-    known = shapes.infer(executed, [item.shape for item in (*arguments, *captured)])
-    graph = build.build(executed, known, host)
+    given = [argument.shape for argument in arguments] + [variable.shape for variable in captured]
+    graph = build.build(executed, shapes.infer(executed, given), placement.memory_types if device == "gpu" else None)
     graph.arguments, graph.variables = arguments, captured
     _refer(graph)
     roles.assign(graph, seen, [getattr(optimizer, "name", "") for optimizer in step.optimizers])

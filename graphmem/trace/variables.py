@@ -29,11 +29,10 @@ def captured(concrete: Any, step: Step, scopes: Scopes) -> list[Variable]:
             found.append(Variable(internal.op.name, dtype, shape, size, "constant", False))
             continue
         dtype, shape = variable.dtype.base_dtype.name, _shape(variable.shape)
-        made = Variable(
-            variable.name.partition(":")[0], dtype, shape, tensor_bytes(dtype, shape), trainable=bool(variable.trainable)
-        )
-        made.role, made.name, made.scope = owned.get(id(variable), (_guess(variable), made.name, ""))
-        found.append(made)
+        named = variable.name.partition(":")[0]
+        role, name, scope = owned.get(id(variable), (_guess(variable), named, ""))
+        size, trainable = tensor_bytes(dtype, shape), bool(variable.trainable)
+        found.append(Variable(name, dtype, shape, size, role, trainable, scope=scope))
     _find_slots(found)
     return found
 
