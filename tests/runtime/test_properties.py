@@ -14,6 +14,7 @@ from graphmem.graph.store import load_trace, save_trace
 from graphmem.graph.verify import verify
 from graphmem.ops.registry import Env
 from graphmem.runtime.branches import Branches
+from graphmem.runtime.effects import effects
 from graphmem.runtime.executor import Schedule, schedule
 from graphmem.runtime.liveness import Lifetimes, lifetimes
 from graphmem.runtime.plan import make_plan
@@ -41,7 +42,7 @@ def in_order(graph: StepGraph, order: list[int]) -> Schedule:
 
 
 def lives(graph: StepGraph, order: list[int]) -> Lifetimes:
-    return lifetimes(graph, in_order(graph, order), Env())
+    return lifetimes(graph, in_order(graph, order), effects(graph, Env()))
 
 
 def timeline(graph: StepGraph, order: list[int]) -> list[int]:
@@ -84,7 +85,7 @@ def test_any_topological_order_gives_valid_lifetimes(case):
 def test_every_order_of_the_executor_is_legal_and_counted_right(policy, graph, seed):
     plan = make_plan(graph)
     found = schedule(plan, Branches(plan), policy=policy, rng=None if seed is None else random.Random(seed))
-    assert validate(graph, found, lifetimes(graph, found, Env())) == GOOD
+    assert validate(graph, found, lifetimes(graph, found, effects(graph, Env()))) == GOOD
     assert timeline(graph, found.ops) == moments(graph, found.ops).totals
 
 

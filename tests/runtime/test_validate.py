@@ -7,6 +7,7 @@ import pytest
 from graphmem.graph.model import StepGraph
 from graphmem.ops.registry import Env
 from graphmem.runtime.branches import Branches
+from graphmem.runtime.effects import effects
 from graphmem.runtime.executor import Schedule, schedule
 from graphmem.runtime.liveness import Lifetimes, lifetimes
 from graphmem.runtime.plan import make_plan
@@ -17,7 +18,7 @@ from tests import graphs
 def solved(graph: StepGraph) -> tuple[StepGraph, Schedule, Lifetimes]:
     plan = make_plan(graph)
     made = schedule(plan, Branches(plan), policy="graph")
-    return graph, made, lifetimes(graph, made, Env())
+    return graph, made, lifetimes(graph, made, effects(graph, Env()))
 
 
 @pytest.mark.parametrize("make", graphs.ALL, ids=lambda make: make.__name__)
