@@ -158,9 +158,11 @@ def test_set_up_takes_two_commands() -> None:
 
 def test_ci_runs_the_tests_as_the_readme_does() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    line = next(line for line in README.read_text(encoding="utf-8").splitlines() if line.endswith("/pytest"))
-    assert line == "python3 -m venv .venv && .venv/bin/pip install '.[test]' && .venv/bin/pytest"
-    for part in ("-m venv", '/pip" install', "'.[test]'", "/pytest"):
+    text = README.read_text(encoding="utf-8")
+    assert (
+        "\npython3 -m venv .venv && .venv/bin/pip install '.[test]' && .venv/bin/pytest -n 2 --dist loadfile\n" in text
+    )
+    for part in ("-m venv", '/pip" install', "'.[test]'", '/pytest" -n 2 --dist loadfile'):
         assert part in script
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert subprocess.run(["bash", "-n", ROOT / ".ci" / "run"]).returncode == 0
