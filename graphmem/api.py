@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphmem.errors import TargetError
 from graphmem.graph import store
 from graphmem.report.report import Report
-from graphmem.settings import Settings
+from graphmem.settings import REFERENCE_L3_BYTES, Settings
 from graphmem.target.step import Options
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def analyze(
     order: str = "default",
     orders: int | None = None,
     threads: int | None = None,
+    l3_bytes: int = REFERENCE_L3_BYTES,
     rewrite: bool = True,
 ) -> Report:
     """Analyse one step of a model or function. Nothing trains; a live model's weights and state stay as they are.
@@ -47,13 +48,14 @@ def analyze(
         order: "default", "deterministic", "graph" or "breadth-first".
         orders: how many legal orders the range is taken over; `None`: a default.
         threads: intra-op threads; `None`: this machine's cores.
+        l3_bytes: the CPU's L3 cache, which only 3D convolution gradients depend on.
         rewrite: whether TensorFlow's graph rewrites are applied.
 
     Raises:
         TargetError: the target or an option is bad, or a dimension is missing.
         UserCodeError: the user's code raised, or its step cannot be traced.
     """
-    settings = Settings(device=device, order=order, orders=orders, threads=threads, rewrite=rewrite)
+    settings = Settings(device=device, order=order, orders=orders, threads=threads, l3_bytes=l3_bytes, rewrite=rewrite)
     options = Options(step, batch, tuple(inputs), dict(dims or {}), loss, optimizer)
     if isinstance(target, (str, os.PathLike)):
         if specs:
@@ -144,7 +146,7 @@ def _simulated(graph: StepGraph, settings: Settings, options: Options) -> Report
     from graphmem.report.build import build_report
     from graphmem.runtime.simulate import simulate
 
-    env = Env(threads=settings.threads or os.cpu_count() or 1, device=settings.device)
+    env = Env(threads=settings.threads or os.cpu_count() or 1, device=settings.device, l3_bytes=settings.l3_bytes)
     return build_report(simulate(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims))
 
 

@@ -12,6 +12,10 @@ ORDERS = ("default", "deterministic", "graph", "breadth-first")
 RUNTIMES = ("graph",)
 ALLOCATORS = ("exact",)
 
+#: The CPU that figures are for unless the user says otherwise: a server's. Fixed, so that the same model gives the same
+#: figure on a laptop and in CI.
+REFERENCE_L3_BYTES = 256 << 20
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -22,6 +26,7 @@ class Settings:
         order: the schedule that the report is about, one of `ORDERS`; "default" is what TensorFlow most likely takes.
         orders: how many legal orders the range of the peak is taken over, 1 or more; `None`: a default.
         threads: intra-op threads of the CPU device, which decide some kernels' scratch; `None`: this machine's cores.
+        l3_bytes: the CPU's L3 cache, by which TensorFlow sizes the scratch of 3D convolution gradients.
         rewrite: whether TensorFlow's graph rewrites (Grappler) are applied, as TensorFlow does by default.
         runtime: "graph": TensorFlow's op-by-op executor.
         allocator: "exact": the sum of the live bytes, without an allocator's rounding.
@@ -34,6 +39,7 @@ class Settings:
     order: str = "default"
     orders: int | None = None
     threads: int | None = None
+    l3_bytes: int = REFERENCE_L3_BYTES
     rewrite: bool = True
     runtime: str = "graph"
     allocator: str = "exact"
@@ -50,6 +56,7 @@ class Settings:
         _one_of("allocator", self.allocator, ALLOCATORS)
         _positive("orders", self.orders)
         _positive("threads", self.threads)
+        _positive("l3_bytes", self.l3_bytes)
         if not isinstance(self.rewrite, bool):
             raise TargetError(f"rewrite must be true or false, not {self.rewrite!r}.")
 

@@ -10,7 +10,9 @@ import click
 from click.core import ParameterSource
 
 from graphmem.errors import TargetError
+from graphmem.ops.machine import l3_cache_bytes
 from graphmem.settings import ALLOCATORS, DEVICES, ORDERS, RUNTIMES, STEPS
+from graphmem.units import parse_bytes
 
 #: Keys of `[tool.graphmem]`: the type of each, and its choices if it has any.
 CONFIG_KEYS: dict[str, tuple[type, tuple[str, ...]]] = {
@@ -23,6 +25,7 @@ CONFIG_KEYS: dict[str, tuple[type, tuple[str, ...]]] = {
     "order": (str, ORDERS),
     "orders": (int, ()),
     "threads": (int, ()),
+    "l3_cache": (str, ()),
     "rewrite": (bool, ()),
     "allocator": (str, ALLOCATORS),
     "top": (int, ()),
@@ -101,6 +104,23 @@ def shared_options() -> list[click.Option]:
         option(["-v", "--verbose"], "verbose", "Print each phase with its time, and what TensorFlow wrote."),
         option(["--debug"], "debug", "As -v, and the traceback of an error."),
     ]
+
+
+class CacheSize(click.ParamType[int]):
+    """A size such as 32MiB, or "here" for this machine's L3 cache, in bytes."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read one size; click's usage error if it is none."""
+        if isinstance(value, int):
+            return value
+        if value == "here":
+            return l3_cache_bytes()
+        try:
+            return parse_bytes(value)
+        except TargetError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Assignment(click.ParamType[tuple[str, int]]):

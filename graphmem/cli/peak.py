@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from graphmem.cli.options import Assignment, with_defaults
+from graphmem.cli.options import Assignment, CacheSize, with_defaults
 from graphmem.cli.terminal import Terminal, answer, wants_color
-from graphmem.settings import DEVICES, ORDERS, STEPS, Settings
+from graphmem.settings import DEVICES, ORDERS, REFERENCE_L3_BYTES, STEPS, Settings
 
 HELP = """Peak memory of one step of TARGET: how much, when, and what holds it.
 
@@ -72,6 +72,8 @@ _WHOLE = click.IntRange(min=1)
 @click.option("--order", type=click.Choice(ORDERS), default="default", show_default=True, help="Order of the ops.")
 @click.option("--orders", type=_WHOLE, metavar="N", help="How many legal orders the range is taken over.")
 @click.option("--threads", type=_WHOLE, metavar="N", help="Intra-op threads; default: this machine's cores.")
+@click.option("--l3-cache", type=CacheSize(), default=REFERENCE_L3_BYTES, metavar="SIZE",
+              help="L3 cache, which Conv3D gradients depend on: 32MiB, or here; default: 256MiB.")  # fmt: skip
 @click.option("--rewrite/--no-rewrite", default=True, show_default=True, help="Apply TensorFlow's graph rewrites.")
 @click.option("--allocator", default="exact", show_default=True, metavar="NAME", help="Allocator to model.")
 @click.option("--top", type=_WHOLE, default=10, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
@@ -89,6 +91,7 @@ def peak(ctx: click.Context, **given: Any) -> None:
     terminal: Terminal = ctx.obj
     values = with_defaults(ctx, given)
     check_outputs(values["outputs"], values["force"])
+    values["l3_bytes"] = CacheSize().convert(values.pop("l3_cache"), None, ctx)
     settings = Settings(**{name: values[name] for name in Settings.__dataclass_fields__})
     options = Options(
         kind=values["step"],

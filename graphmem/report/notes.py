@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphmem.ops.registry import lookup
 from graphmem.runtime.simulate import Simulation
+from graphmem.units import format_bytes
 
 
 def unknown_ops(simulation: Simulation) -> dict[str, int]:
@@ -34,6 +35,8 @@ def facts(simulation: Simulation) -> dict[str, str]:
     info = simulation.graph.info
     known = dict(info.get("facts", {}))
     known["threads"] = str(simulation.env.threads)
+    if any(op.type.startswith("Conv3DBackprop") for op in simulation.graph.ops):
+        known["L3 cache"] = format_bytes(simulation.env.l3_bytes)
     known["oneDNN"] = "on" if info.get("onednn") else "off"
     known["rewrites"] = "as TensorFlow applies them" if info.get("rewrite", True) else "none (--no-rewrite)"
     return known

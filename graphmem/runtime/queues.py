@@ -81,6 +81,9 @@ class _PriorityQueue:
             self._added += 1
             heapq.heappush(self._heap, (self._keys[item[0]], self._added, item))
 
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
     def take(self) -> Ready | None:
         """The smallest key; among equals the oldest."""
         return heapq.heappop(self._heap)[2] if self._heap else None
@@ -93,11 +96,31 @@ class GraphQueue(_PriorityQueue):
         super().__init__(list(range(len(plan.node_ids))))
 
 
-class DeterministicQueue(_PriorityQueue):
-    """`TF_DETERMINISTIC_ORDER=1`: of the ready ops the one with the largest node id (OrderedPropagatorState)."""
+class DeterministicQueue:
+    """`TF_DETERMINISTIC_ORDER=1`: the CPU's queue whose inline part takes the largest node id first.
+
+    `OrderedPropagatorState` replaces the inline queue by a priority queue; expensive ops go to the pool as ever.
+    """
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__([-node_id for node_id in plan.node_ids])
+        self._expensive = plan.expensive
+        self._inline = _PriorityQueue([-node_id for node_id in plan.node_ids])
+        self._stack: list[Ready] = []
+
+    def add(self, ready: list[Ready]) -> None:
+        """See `ScheduleReady` in executor.cc."""
+        inline = [item for item in ready if item[2] or not self._expensive[item[0]]]
+        expensive = [item for item in ready if not (item[2] or not self._expensive[item[0]])]
+        self._inline.add(inline)
+        self._stack += expensive[:-1]
+        if expensive and self._inline:
+            self._stack.append(expensive[-1])
+        else:
+            self._inline.add(expensive[-1:])
+
+    def take(self) -> Ready | None:
+        """Inline ops first, then the front of the stack."""
+        return self._inline.take() or (self._stack.pop() if self._stack else None)
 
 
 QUEUES: dict[str, Callable[[Plan], Queue]] = {

@@ -27,7 +27,7 @@ OPS_BUDGET, FEWEST_ORDERS, MOST_ORDERS = 80_000, 3, 25
 SAME = 0.005
 
 #: Orders that do not depend on memory addresses: one schedule each.
-_SETTLED = ("graph", "deterministic")
+_SETTLED = ("graph",)
 
 
 @dataclass(slots=True)

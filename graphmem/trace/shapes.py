@@ -24,18 +24,22 @@ COPY = "_Copy"
 Shape = tuple["int | None", ...] | None
 
 
-def infer(graph_def: Any, argument_shapes: list[Shape]) -> dict[str, list[tuple[str, Shape]]]:
+def infer(graph_def: Any, argument_shapes: list[Shape], traced: Any = None) -> dict[str, list[tuple[str, Shape]]]:
     """(dtype, shape) of each output of each node of a GraphDef.
 
     Args:
         graph_def: the executed graph.
         argument_shapes: shapes of the step's inputs and captures, by the `index` of their `_Arg` node.
+        traced: the FuncGraph that was traced: it knows the shapes of calls that TensorFlow does not inline.
 
     Returns:
         node name -> one (TensorFlow dtype name, shape) per output; unknown dimensions are `None`.
     """
     graph = tf.Graph()
-    _import(graph, _with_known_sources(graph_def, argument_shapes))
+    changed = _with_known_sources(graph_def, argument_shapes)
+    if traced is not None:
+        _shape_calls(changed, traced)
+    _import(graph, changed)
     names: dict[Any, str] = {}
     found: dict[str, list[tuple[str, Shape]]] = {}
     for op in graph.get_operations():
@@ -86,6 +90,19 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
             node.op = "Identity"
             del node.attr["to"]
     return changed
+
+
+def _shape_calls(graph_def: Any, traced: Any) -> None:
+    """Note on each call what the traced graph knows of its outputs; the importer takes that as their shapes."""
+    for node in graph_def.node:
+        if "PartitionedCall" in node.op:
+            try:
+                made = traced.get_operation_by_name(node.name)
+            except KeyError:
+                continue
+            if len(made.outputs) == len(node.attr["Tout"].list.type):
+                del node.attr["_output_shapes"].list.shape[:]
+                node.attr["_output_shapes"].list.shape.extend(tensor.shape.as_proto() for tensor in made.outputs)
 
 
 def _replace_argument(node: Any, shape: Shape) -> None:

@@ -60,7 +60,9 @@ def trace(
     arguments = _arguments(concrete)
     captured = variables.captured(concrete, step, seen)
     given = [argument.shape for argument in arguments] + [variable.shape for variable in captured]
-    graph = build.build(executed, shapes.infer(executed, given), placement.memory_types if device == "gpu" else None)
+    graph = build.build(
+        executed, shapes.infer(executed, given, concrete.graph), placement.memory_types if device == "gpu" else None
+    )
     graph.arguments, graph.variables = arguments, captured
     _refer(graph)
     roles.assign(graph, seen, [getattr(optimizer, "name", "") for optimizer in step.optimizers])

@@ -94,12 +94,12 @@ def handed_over(concrete, rewrite):
     """The graph that TensorFlow would execute, with or without its own Grappler."""
     import tensorflow as tf
 
-    from graphmem.trace.handover import executed_graphs
+    from graphmem.trace.handover import executed_graph
 
     count = len(concrete.inputs) - len(concrete.captured_inputs)
     arguments = [tf.zeros([0], tensor.dtype) for tensor in concrete.inputs[:count]]
     with optimizer_options(disable_meta_optimizer=not rewrite):
-        return executed_graphs(concrete, arguments)[1]
+        return executed_graph(concrete, arguments)
 
 
 def effects(concrete):
