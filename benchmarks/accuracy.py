@@ -225,6 +225,8 @@ def explanation(report: dict[str, Any], runs: list[dict[str, Any]], least: float
     """The tensors of at least `least` of the peak that only the measurement or only graphmem has alive there."""
     run = next(run for run in runs if "top" in run)
     floor = least * run["step_peak_bytes"]
+    if sum(size for size, *_ in run["top"]) < run["step_peak_bytes"]:  # the list ends somewhere: look above that
+        floor = max(floor, run["top"][-1][0] + 1)
     measured = [(size, f"{op} {kind}") for size, op, kind, _ in run["top"] if size >= floor]
     predicted = [(row["bytes"], f"{row['tensor']} ({row['made_by']})") for row in report["frontier"]]
     predicted = [pair for pair in predicted if pair[0] >= floor]

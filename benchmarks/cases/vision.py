@@ -121,7 +121,7 @@ def siamese():
             layers.Conv2D(32, 5, 2, activation="relu"),
             layers.MaxPooling2D(),
             layers.Conv2D(64, 3, activation="elu"),
-            layers.AveragePooling2D(),
+            layers.AveragePooling2D(2),
             layers.Flatten(),
             layers.Dense(128),
             layers.UnitNormalization(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from graphmem.ops.registry import lookup
 from graphmem.runtime.simulate import Simulation
 from graphmem.units import format_bytes
@@ -9,12 +11,9 @@ from graphmem.units import format_bytes
 
 def unknown_ops(simulation: Simulation) -> dict[str, int]:
     """Executed op types without a row in the table -> how many ops."""
-    counts: dict[str, int] = {}
-    for index in dict.fromkeys(simulation.schedule.ops):
-        op_type = simulation.graph.ops[index].type
-        if lookup(op_type) is None:
-            counts[op_type] = counts.get(op_type, 0) + 1
-    return dict(sorted(counts.items()))
+    ops = simulation.graph.ops
+    counts = Counter(ops[index].type for index in set(simulation.schedule.ops))
+    return {op_type: counts[op_type] for op_type in sorted(counts) if lookup(op_type) is None}
 
 
 def unknown_sizes(simulation: Simulation) -> list[str]:

@@ -78,29 +78,29 @@ def effects(graph: StepGraph, env: Env) -> list[Effect]:
 
 
 def _effect(graph: StepGraph, index: int, op: Op, rule: Rule | None, env: Env) -> Effect:
-    inputs = [graph.ops[producer].outputs[slot] for producer, slot in op.inputs]
     action = _action(op, rule)
     on_gpu = env.device == "gpu" and op.device == "gpu"
+    elsewhere = env.device == "gpu" and not on_gpu
+    resident = action in (ARGUMENT, CONSTANT)
+    formula = None if rule is None else rule.gpu_scratch if on_gpu else rule.cpu_scratch
+    if rule is None or not (rule.view_if or rule.forward or formula or rule.output_bytes):
+        views = dict(rule.view) if rule and rule.view else {}
+        plain = [
+            Output(slot, views.get(slot, -1), (), Made(tensor.nbytes, index, slot, resident, tensor.host or elsewhere))
+            for slot, tensor in enumerate(op.outputs)
+        ]
+        return Effect(action, plain, [], op.type == "_Retval", rule)
+    inputs = [graph.ops[producer].outputs[slot] for producer, slot in op.inputs]
     views = _views(op, rule, inputs)
-    known = dict(rule.output_bytes) if rule and not on_gpu else {}
-    outputs = [
-        Output(
-            slot,
-            views.get(slot, -1),
-            _takes(rule, slot, tensor, inputs) if rule and rule.forward and slot not in views else (),
-            Made(
-                known.get(slot, tensor.nbytes),
-                index,
-                slot,
-                action in (ARGUMENT, CONSTANT),
-                tensor.host or (env.device == "gpu" and not on_gpu),
-            ),
-        )
-        for slot, tensor in enumerate(op.outputs)
-    ]
+    known = {} if on_gpu else dict(rule.output_bytes)
+    outputs = []
+    for slot, tensor in enumerate(op.outputs):
+        takes = _takes(rule, slot, tensor, inputs) if rule.forward and slot not in views else ()
+        nbytes = known.get(slot) if tensor.nbytes is None else tensor.nbytes
+        made = Made(nbytes, index, slot, resident, tensor.host or elsewhere)
+        outputs.append(Output(slot, views.get(slot, -1), takes, made))
     scratch: list[tuple[int | None, int]] = []
-    formula = (rule.gpu_scratch if on_gpu else rule.cpu_scratch) if rule else None
-    if rule and formula:
+    if formula:
         over = {} if on_gpu else dict(rule.scratch_over)
         sizes = formula(op, tuple(inputs), env)
         scratch = [(size, over.get(number, -1)) for number, size in enumerate(sizes) if size != 0]
@@ -121,9 +121,7 @@ def _action(op: Op, rule: Rule | None) -> int:
     return MERGE if rule.control == "merge" else COMPUTE
 
 
-def _views(op: Op, rule: Rule | None, inputs: list[Tensor]) -> dict[int, int]:
-    if rule is None:
-        return {}
+def _views(op: Op, rule: Rule, inputs: list[Tensor]) -> dict[int, int]:
     if rule.view_if is not None:
         source = rule.view_if(op, tuple(inputs))
         if source is not None:

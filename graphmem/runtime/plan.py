@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
-from graphmem.graph.model import Op, StepGraph
+from graphmem.graph.model import StepGraph
 from graphmem.ops.registry import Rule, lookup
 
 Edge = tuple[int, int, int]  # (reading op, its input position or -1 for a control edge, output slot)
@@ -68,16 +68,19 @@ def make_plan(graph: StepGraph) -> Plan:
         rules.append(by_type[op.type])
     kinds = [rule.control if rule else "" for rule in rules]
     order = _constructor_order(graph, kinds)
+    ops = graph.ops
     node_ids = [0] * len(order)
-    edges: list[list[Edge]] = [[] for _ in graph.ops]
-    numbers: list[list[int]] = [[] for _ in graph.ops]
+    edges: list[list[Edge]] = [[] for _ in ops]
+    numbers: list[list[int]] = [[] for _ in ops]
     count = 0
     for place, index in enumerate(order):
         node_ids[index] = place
-        op = graph.ops[index]
-        for position, (producer, slot) in enumerate(op.inputs):
+        op = ops[index]
+        position = 0
+        for producer, slot in op.inputs:
             edges[producer].append((index, position, slot))
             numbers[producer].append(count)
+            position += 1
             count += 1
         for producer in op.controls:
             edges[producer].append((index, -1, -1))
@@ -85,7 +88,8 @@ def make_plan(graph: StepGraph) -> Plan:
             count += 1
     roots, root_numbers = [], []
     for index in order:  # as FixupSourceAndSinkEdges adds them
-        if not graph.ops[index].inputs and not graph.ops[index].controls:
+        op = ops[index]
+        if not op.inputs and not op.controls:
             roots.append(index)
             root_numbers.append(count)
             count += 1
@@ -117,33 +121,39 @@ def _constructor_order(graph: StepGraph, kinds: list[str]) -> list[int]:
     The body of a function lists its arguments first, by their index, and its return values last. A loop's `Merge` does
     not wait for its `NextIteration` inputs, which come later.
     """
-    body = sorted(range(len(graph.ops)), key=lambda index: _place_in_body(graph.ops[index], index))
+    body = _function_body(graph)
     place = [0] * len(body)
     for position, index in enumerate(body):
         place[index] = position
-    waiting = [0] * len(graph.ops)
-    readers: list[list[int]] = [[] for _ in graph.ops]
+    readers: list[list[int]] = [[] for _ in body]
+    waiting = [0] * len(body)
     for index, op in enumerate(graph.ops):
-        sources = [producer for producer, _ in op.inputs]
-        if kinds[index] == "merge":
-            sources = [producer for producer in sources if kinds[producer] != "next"]
-        for producer in (*sources, *op.controls):
-            waiting[index] += 1
-            readers[producer].append(index)
-    ready = [place[index] for index, count in enumerate(waiting) if not count]
-    heapq.heapify(ready)
+        mine, wait = place[index], len(op.inputs) + len(op.controls)
+        for producer, _ in op.inputs:
+            if kinds[producer] == "next" and kinds[index] == "merge":
+                wait -= 1
+            else:
+                readers[producer].append(mine)
+        for producer in op.controls:
+            readers[producer].append(mine)
+        waiting[mine] = wait
+    ready = [position for position, count in enumerate(waiting) if not count]
     order = []
-    while ready:
-        index = body[heapq.heappop(ready)]
+    push, pop = heapq.heappush, heapq.heappop
+    while ready:  # sorted, so a heap
+        index = body[pop(ready)]
         order.append(index)
         for reader in readers[index]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                heapq.heappush(ready, place[reader])
+            left = waiting[reader] = waiting[reader] - 1
+            if not left:
+                push(ready, reader)
     return order
 
 
-def _place_in_body(op: Op, index: int) -> tuple[int, int]:
-    if op.type == "_Arg":
-        return 0, op.attrs.get("index", index)
-    return (2 if op.type == "_Retval" else 1), index
+def _function_body(graph: StepGraph) -> list[int]:
+    """The ops as a function's body lists them."""
+    groups: dict[str, list[int]] = {"_Arg": [], "": [], "_Retval": []}
+    for index, op in enumerate(graph.ops):
+        groups[op.type if op.type in groups else ""].append(index)
+    groups["_Arg"].sort(key=lambda index: graph.ops[index].attrs.get("index", index))
+    return [*groups["_Arg"], *groups[""], *groups["_Retval"]]
