@@ -103,7 +103,7 @@ def test_commands_are_ones_that_exist(page: Path) -> None:
 @pages
 def test_flags_in_the_text_exist(page: Path) -> None:
     for code in _CODE.findall(prose(page)):
-        for flag in re.findall(r"(?<!\S)--?[a-z][a-z-]*", code if code.startswith("-") else ""):
+        for flag in re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*", code if code.startswith("-") else ""):
             assert flag in flags() | OTHERS, f"{page.name}: {code}"
 
 
