@@ -7,6 +7,7 @@ that of the target.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -45,7 +46,8 @@ def run(command: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
         python = [sys.executable, "-m", *words]
-        done = subprocess.run(python, cwd=folder, stdout=subprocess.PIPE, check=True, text=True)
+        here = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(python, cwd=folder, env=here, stdout=subprocess.PIPE, check=True, text=True)
         for picture in Path(folder).glob("peak.svg"):
             name = re.split(r"[:/]", words[2])[-1].removesuffix(".py").lower()
             (ROOT / "docs" / "images" / f"{name}.svg").write_bytes(picture.read_bytes())
