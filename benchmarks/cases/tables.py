@@ -99,8 +99,8 @@ def accumulation_loop():
 
 
 def accumulation_keras():
-    """Keras' own: the optimizer holds the gradients and updates the weights every fourth step."""
-    optimizer = keras.optimizers.SGD(0.1, momentum=0.9, gradient_accumulation_steps=4)
+    """Keras' own: the optimizer holds the gradients and updates the weights every second step."""
+    optimizer = keras.optimizers.SGD(0.1, momentum=0.9, gradient_accumulation_steps=2)
     return train_step(_regressor(), tf.random.uniform((1024, 256)), tf.zeros((1024, 1)), optimizer, "mse")
 
 

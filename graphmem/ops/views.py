@@ -36,8 +36,10 @@ def slice_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
     if shape == out:
         return 0
     begin = constant(op, 1)
-    if begin is None or not shape or shape[1:] != out[1:]:
+    if not shape or shape[1:] != out[1:]:
         return None
+    if begin is None:
+        return 0 if len(shape) > 1 and rows_aligned(shape, inputs[0].dtype) else None
     return 0 if cut_aligned(shape, inputs[0].dtype, begin[0], out[0]) else None
 
 
@@ -45,8 +47,11 @@ def strided_slice_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
     """Of everything, or of adjacent whole rows (axis 0) that are aligned to 64 bytes."""
     shape = known(inputs[0].shape)
     begin, end, strides = (constant(op, position) for position in (1, 2, 3))
-    if shape is None or begin is None or end is None or strides is None:
+    if shape is None or strides is None:
         return None
+    if begin is None or end is None:
+        rows = len(shape) > 1 and rows_aligned(shape, inputs[0].dtype)
+        return 0 if rows and cuts_rows(op, len(shape), strides) else None
     ranges = dense_ranges(op, shape, begin, end, strides)
     if ranges is None or any(stride != 1 for _, _, stride in ranges):
         return None
@@ -57,6 +62,15 @@ def strided_slice_view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
         return None
     start, stop, _ = ranges[0]
     return 0 if cut_aligned(shape, inputs[0].dtype, start, stop) else None
+
+
+def cuts_rows(op: Op, rank: int, strides: list[int]) -> bool:
+    """Whether a `StridedSlice` of unknown begin and end takes adjacent whole rows, wherever they are."""
+    masks = [int(op.attrs.get(f"{name}_mask", 0)) for name in ("begin", "end")]
+    other = [int(op.attrs.get(f"{name}_mask", 0)) for name in ("ellipsis", "new_axis")]
+    shrunk = int(op.attrs.get("shrink_axis_mask", 0)) >> 1
+    full = all(mask >> axis & 1 for mask in masks for axis in range(1, len(strides)))
+    return not any(other) and not shrunk and full and len(strides) <= rank and set(strides) == {1}
 
 
 def dense_ranges(

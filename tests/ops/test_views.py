@@ -39,8 +39,11 @@ def test_slice(shape: tuple[int, ...], begin: list[int], out: tuple[int, ...], e
     assert view("Slice", shape, out, {1: begin}) == expected
 
 
-def test_slice_from_an_unknown_place_is_a_copy() -> None:
-    assert view("Slice", (32, 16), (8, 16)) is None
+def test_slice_from_an_unknown_place_is_a_view_if_rows_are_aligned() -> None:
+    assert view("Slice", (32, 16), (8, 16)) == 0
+    assert view("Slice", (32, 15), (8, 15)) is None
+    assert view("Slice", (32, 16), (32, 8)) is None
+    assert view("Slice", (64,), (32,)) is None
 
 
 @pytest.mark.parametrize(
@@ -60,6 +63,27 @@ def test_strided_slice(
     begin: list[int], end: list[int], strides: list[int], masks: dict[str, int], expected: int | None
 ) -> None:
     assert view("StridedSlice", (8, 16), (8, 16), {1: begin, 2: end, 3: strides}, **masks) == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "masks", "expected"),
+    [
+        ((8, 16), [1], {}, 0),
+        ((8, 15), [1], {}, None),
+        ((8, 16), [2], {}, None),
+        ((64,), [1], {}, None),
+        ((8, 4, 16), [1], {"shrink_axis_mask": 1}, 0),
+        ((8, 16), [1, 1], {}, None),
+        ((8, 16), [1, 1], {"begin_mask": 2, "end_mask": 2}, 0),
+        ((8, 4, 16), [1, 1], {"shrink_axis_mask": 3}, None),
+        ((8, 16), [1, 1], {"ellipsis_mask": 1, "shrink_axis_mask": 2}, None),
+        ((8, 16), [1, 1], {"new_axis_mask": 1}, None),
+    ],
+)
+def test_strided_slice_from_an_unknown_place(
+    shape: tuple[int, ...], strides: list[int], masks: dict[str, int], expected: int | None
+) -> None:
+    assert view("StridedSlice", shape, None, {3: strides}, **masks) == expected
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,28 @@ VIEWS = [
         ]
     ],
     *[
+        Case("Slice", {"input": f32(*shape)}, {"size": size}, {}, {"begin": begin})
+        for shape, begin, size in [
+            ((32, 48), [3, 0], [16, 48]),
+            ((32, 50), [3, 0], [16, 50]),
+            ((32, 48), [0, 1], [32, 32]),
+            ((1024,), [15], [512]),
+        ]
+    ],
+    *[
+        Case("StridedSlice", {"input": f32(*shape)}, {"strides": strides}, masks, {"begin": begin, "end": end})
+        for shape, begin, end, strides, masks in [
+            ((32, 48), [4], [30], [1], {}),
+            ((32, 50), [4], [30], [1], {}),
+            ((32, 48), [4], [30], [2], {}),
+            ((1024,), [15], [512], [1], {}),
+            ((4, 16, 48), [2], [3], [1], {"shrink_axis_mask": 1}),
+            ((4, 16, 48), [2, 0], [3, 0], [1, 1], {"shrink_axis_mask": 1, "begin_mask": 2, "end_mask": 2}),
+            ((4, 16, 48), [2, 5], [3, 6], [1, 1], {"shrink_axis_mask": 3}),
+            ((16, 4, 48), [0, 2], [0, 3], [1, 1], {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}),
+        ]
+    ],
+    *[
         Case("Split", {"value": f32(*shape)}, {"axis": axis}, {"num_split": parts})
         for shape, axis, parts in [
             ((32, 48), 0, 2),
