@@ -63,9 +63,11 @@ def _constants(simulation: Simulation) -> int:
     """Constants of the graph and tensors that the function captured: alive as long as the function is."""
     on_gpu = simulation.env.device == "gpu"
     made = sum(
-        op.outputs[0].nbytes or 0
+        tensor.nbytes or 0
         for op in simulation.graph.ops
-        if op.type == "Const" and not (on_gpu and (op.device != "gpu" or op.outputs[0].host))
+        if op.type == "Const" and not (on_gpu and op.device != "gpu")
+        for tensor in op.outputs
+        if not (on_gpu and tensor.host)
     )
     return made + _variables(simulation.graph, "constant")
 

@@ -23,7 +23,7 @@ from graphmem.errors import InternalError
 from graphmem.runtime.branches import Branches
 from graphmem.runtime.edges import INLINE_EDGES, draw_base, walk
 from graphmem.runtime.frames import DEAD, Frames, Iteration
-from graphmem.runtime.plan import Plan
+from graphmem.runtime.plan import Plan, data_first
 from graphmem.runtime.queues import QUEUES, Ready
 
 
@@ -79,7 +79,7 @@ class _Run:
         self.frames = Frames(plan, straight=not any(plan.kinds))
         base = draw_base(rng) if rng else 0
         self.edges = [
-            row if len(row) <= INLINE_EDGES else [row[place] for place in walk(numbers, base)]
+            row if len(row) <= INLINE_EDGES else data_first([row[place] for place in walk(numbers, base)])
             for row, numbers in zip(plan.edges, plan.numbers, strict=True)
         ]
         self.roots = [plan.roots[place] for place in walk(plan.root_numbers, base)]

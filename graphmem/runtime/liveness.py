@@ -160,7 +160,8 @@ class _Walk:
     # --- arguments and variables
 
     def _constant(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:
-        self._give(base, self._new(effect.outputs[0].made, holders=1))
+        for slot, _, _, made in effect.outputs:
+            self._give(base + slot, self._new(made, holders=1))
 
     def _argument(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:
         op, made = self.graph.ops[index], effect.outputs[0].made

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from graphmem.graph.model import StepGraph
 from graphmem.ops.registry import Rule, lookup
+from graphmem.runtime.edges import INLINE_EDGES
 
 Edge = tuple[int, int, int]  # (reading op, its input position or -1 for a control edge, output slot)
 
@@ -35,7 +36,7 @@ class Plan:
     Attributes:
         rules: the op's row in the table, or `None`.
         kinds: control kind ("switch", "merge", "enter", "exit", "next", "cond") or "".
-        edges: out edges in the order in which TensorFlow's graph constructor adds them.
+        edges: out edges as TensorFlow's graph constructor adds them; data edges first where there are at most eight.
         numbers: the same edges' places in the order of all edges.
         pending: inputs and control inputs to wait for; for a `Merge` only its control inputs plus one.
         expensive: whether the CPU executor hands the op to its thread pool.
@@ -72,22 +73,34 @@ def make_plan(graph: StepGraph) -> Plan:
     node_ids = [0] * len(order)
     edges: list[list[Edge]] = [[] for _ in ops]
     numbers: list[list[int]] = [[] for _ in ops]
+    late = [index for index in order if "_folded" in ops[index].attrs]  # nodes and edges that constant folding adds
+    is_late = set(late)
     count = 0
+    postponed: list[tuple[int, Edge]] = []
     for place, index in enumerate(order):
         node_ids[index] = place
         op = ops[index]
         position = 0
         for producer, slot in op.inputs:
-            edges[producer].append((index, position, slot))
-            numbers[producer].append(count)
+            if producer in is_late:
+                postponed.append((producer, (index, position, slot)))
+            else:
+                edges[producer].append((index, position, slot))
+                numbers[producer].append(count)
+                count += 1
             position += 1
-            count += 1
         for producer in op.controls:
             edges[producer].append((index, -1, -1))
             numbers[producer].append(count)
             count += 1
+    for producer, edge in postponed:
+        edges[producer].append(edge)
+        numbers[producer].append(count)
+        count += 1
     roots, root_numbers = [], []
-    for index in order:  # as FixupSourceAndSinkEdges adds them
+    for number, index in enumerate(late):
+        node_ids[index] = len(order) + number
+    for index in [*(index for index in order if index not in is_late), *late]:  # as FixupSourceAndSinkEdges adds them
         op = ops[index]
         if not op.inputs and not op.controls:
             roots.append(index)
@@ -99,7 +112,15 @@ def make_plan(graph: StepGraph) -> Plan:
         (1 if kind == "merge" else len(op.inputs)) + len(op.controls) for op, kind in zip(graph.ops, kinds, strict=True)
     ]
     expensive = [rule is None or not rule.inline for rule in rules]
+    edges = [row if len(row) > INLINE_EDGES else data_first(row) for row in edges]
     return Plan(graph, rules, kinds, edges, numbers, pending, expensive, roots, root_numbers, node_ids, _values(graph))
+
+
+def data_first(edges: list[Edge]) -> list[Edge]:
+    """The executor walks the data edges of an op before its control edges (graph_view.cc)."""
+    if all(position >= 0 for _, position, _ in edges):
+        return edges
+    return [edge for edge in edges if edge[1] >= 0] + [edge for edge in edges if edge[1] < 0]
 
 
 def _values(graph: StepGraph) -> Values:
@@ -119,7 +140,7 @@ def _constructor_order(graph: StepGraph, kinds: list[str]) -> list[int]:
     """The order in which TensorFlow's GraphConstructor adds nodes: of those ready, the first of the function body.
 
     The body of a function lists its arguments first, by their index, and its return values last. A loop's `Merge` does
-    not wait for its `NextIteration` inputs, which come later.
+    not wait for its `NextIteration` inputs, which come later, and nothing for folded constants, which come last.
     """
     body = _function_body(graph)
     place = [0] * len(body)
@@ -130,7 +151,7 @@ def _constructor_order(graph: StepGraph, kinds: list[str]) -> list[int]:
     for index, op in enumerate(graph.ops):
         mine, wait = place[index], len(op.inputs) + len(op.controls)
         for producer, _ in op.inputs:
-            if kinds[producer] == "next" and kinds[index] == "merge":
+            if (kinds[producer] == "next" and kinds[index] == "merge") or "_folded" in graph.ops[producer].attrs:
                 wait -= 1
             else:
                 readers[producer].append(mine)

@@ -93,7 +93,7 @@ def _small_value(node: Any, tensor: Tensor) -> Any:
     integral = tensor.dtype.startswith(("int", "uint", "bool"))
     if count > (SMALL_CONSTANT if integral else 1) or not (integral or tensor.dtype.startswith("float")):
         return None
-    return tensor_util.MakeNdarray(proto).astype(object if not integral else None).tolist()
+    return tensor_util.MakeNdarray(proto).tolist()
 
 
 def _plain_attrs(node: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from graphmem.errors import TargetError
 from graphmem.graph.model import Argument, StepGraph, tensor_bytes
 from graphmem.target.step import Step
 from graphmem.target.user_code import user_errors
-from graphmem.trace import build, handover, placement, roles, scopes, shapes, sources, variables
+from graphmem.trace import build, fold, handover, placement, roles, scopes, shapes, sources, variables
 from graphmem.version import __version__
 
 #: The card that a GPU's rewrites are made for: compute capability of an A100, and memory enough that Grappler does not
@@ -60,9 +60,8 @@ def trace(
     arguments = _arguments(concrete)
     captured = variables.captured(concrete, step, seen)
     given = [argument.shape for argument in arguments] + [variable.shape for variable in captured]
-    graph = build.build(
-        executed, shapes.infer(executed, given, concrete.graph), placement.memory_types if device == "gpu" else None
-    )
+    host = placement.memory_types if device == "gpu" else None
+    graph = fold.fold_constants(build.build(executed, shapes.infer(executed, given, concrete.graph), host))
     graph.arguments, graph.variables = arguments, captured
     _refer(graph)
     roles.assign(graph, seen, [getattr(optimizer, "name", "") for optimizer in step.optimizers])

@@ -1,0 +1,79 @@
+"""Constants that TensorFlow folds when it prepares a function for its executor (common_runtime/constant_folding.cc).
+
+After Grappler, which folds small results only, the executor's own graph optimiser evaluates every stateless op whose
+inputs are all constants. Readers then get a new `Const`, as long as it is no larger than 10 MiB: allocated once, not in
+every step. The old op is gone, unless another op waits for it: then it still runs, for nothing.
+"""
+
+from __future__ import annotations
+
+from tensorflow.python.framework import op_def_registry
+
+from graphmem.graph.model import Op, StepGraph
+
+#: ConstantFoldingOptions::max_constant_size_in_bytes.
+LARGEST_FOLDED = 10 << 20
+
+_NEVER = frozenset(
+    {"_Arg", "_Retval", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "NoOp", "_Copy"}
+)
+
+Slot = tuple[int, int]
+
+
+def fold_constants(graph: StepGraph) -> StepGraph:
+    """The graph with folded constants as new `Const` ops at its end, marked `_folded`."""
+    ops = graph.ops
+    constant = _constant(ops)
+    if not any(is_constant and op.type != "Const" for op, is_constant in zip(ops, constant, strict=True)):
+        return graph
+    made: dict[Slot, int] = {}
+    for op, is_constant in zip(ops, constant, strict=True):
+        if not is_constant:
+            for source, slot in op.inputs:
+                if constant[source] and ops[source].type != "Const" and _fits(ops[source], slot):
+                    made.setdefault((source, slot), len(ops) + len(made))
+    new = [_folded(ops[source], slot) for source, slot in made]
+    for op, is_constant in zip(ops, constant, strict=True):
+        if not is_constant:
+            op.inputs = tuple((made[key], 0) if key in made else key for key in op.inputs)
+    return _without_unread(StepGraph(ops + new, graph.variables, graph.arguments, graph.info), constant)
+
+
+def _constant(ops: list[Op]) -> list[bool]:
+    """Which ops can be evaluated from constants alone."""
+    constant = [op.type == "Const" for op in ops]
+    stateless: dict[str, bool] = {}
+    for index, op in enumerate(ops):
+        if op.inputs and op.type not in _NEVER and all(constant[source] for source, _ in op.inputs):
+            if op.type not in stateless:
+                definition = op_def_registry.get(op.type)
+                stateless[op.type] = definition is not None and not definition.is_stateful
+            constant[index] = stateless[op.type]
+    return constant
+
+
+def _fits(op: Op, slot: int) -> bool:
+    nbytes = op.outputs[slot].nbytes
+    return nbytes is not None and nbytes <= LARGEST_FOLDED
+
+
+def _folded(op: Op, slot: int) -> Op:
+    name = f"{op.name}/folded" + (f"_{slot}" if slot else "")
+    return Op(name, "Const", (), (), (op.outputs[slot],), {"_folded": True}, device=op.device)
+
+
+def _without_unread(graph: StepGraph, constant: list[bool]) -> StepGraph:
+    """Drop constant ops that nobody reads or waits for any more."""
+    ops = graph.ops
+    kept = [not is_constant for is_constant in constant] + [True] * (len(ops) - len(constant))
+    for index in range(len(ops) - 1, -1, -1):
+        if kept[index]:
+            for source in (*(source for source, _ in ops[index].inputs), *ops[index].controls):
+                kept[source] = True
+    places = {index: place for place, index in enumerate(index for index, keep in enumerate(kept) if keep)}
+    left = [ops[index] for index in places]
+    for op in left:
+        op.inputs = tuple((places[source], slot) for source, slot in op.inputs)
+        op.controls = tuple(places[source] for source in op.controls)
+    return StepGraph(left, graph.variables, graph.arguments, graph.info)
