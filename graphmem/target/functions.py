@@ -9,7 +9,7 @@ from typing import Any
 
 from graphmem.errors import TargetError
 from graphmem.target.data import Described, with_batch
-from graphmem.target.keras_compile import find_optimizers, is_optimizer, optimizer_text
+from graphmem.target.keras_compile import facts_of_step, find_optimizers, is_optimizer
 from graphmem.target.keras_inputs import batch_of, source_files
 from graphmem.target.keras_models import framework_of
 from graphmem.target.live import layers_of
@@ -106,6 +106,7 @@ def _step(
     if options.kind not in (None, "train"):
         raise TargetError(f"--step {options.kind} is for Keras models; {target} is a step of its own.")
     models, optimizers = owners(function)
+    framework = next((f for f in map(framework_of, models) if f), _framework_of_optimizers(optimizers))
     return Step(
         function=function,
         args=args,
@@ -113,10 +114,10 @@ def _step(
         target=target,
         models=models,
         optimizers=optimizers,
-        framework=next((f for f in map(framework_of, models) if f), _framework_of_optimizers(optimizers)),
+        framework=framework,
         batch=batch_of((args, kwargs)),
         user_files=source_files(function),
-        facts={"optimizer": ", ".join(map(optimizer_text, optimizers))} if optimizers else {},
+        facts=facts_of_step(framework, models, optimizers),
         kwargs=kwargs,
         keeps=[function, getattr(function, "__self__", None)],
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
+import inspect
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -161,19 +163,30 @@ def build_optimizer(optimizer: Any, variables: list[Any]) -> None:
         build(variables)
 
 
-def facts_of(model: Any, keras: Any, framework: str) -> dict[str, str]:
+def facts_of(model: Any, framework: str) -> dict[str, str]:
     """Optimizer, loss, precision and compiler of a model, each a short text."""
-    facts = {"framework": f"{framework} {keras.__version__}"}
-    policy = getattr(getattr(model, "dtype_policy", None), "name", None)
-    if policy:
-        facts["dtype policy"] = str(policy)
-    optimizers = [optimizer_text(optimizer) for _, optimizer in find_optimizers(model)]
-    if optimizers:
-        facts["optimizer"] = ", ".join(optimizers)
+    optimizers = dict(find_optimizers(model))
+    taken = inspect.signature(type(model).compile).parameters
+    if len(optimizers) > 1 and not {"optimizer", "kwargs"} & set(taken):
+        optimizers.pop("optimizer", None)  # Keras' default, beside those that a compile() of the user's own was given
+    facts = facts_of_step(framework, [model], list(optimizers.values()))
     loss = getattr(model, "loss", None)
     if loss:
         facts["loss"] = _loss_text(loss)
     facts["jit_compile"] = str(bool(vars(model).get("_jit_compile"))).lower()
+    return facts
+
+
+def facts_of_step(framework: str, models: list[Any], optimizers: list[Any]) -> dict[str, str]:
+    """Framework, precision and optimizers of a step, each a short text; empty for one without Keras."""
+    if framework == "tf":
+        return {}
+    facts = {"framework": f"{framework} {sys.modules[framework].__version__}"}
+    policies = [getattr(getattr(model, "dtype_policy", None), "name", None) for model in models]
+    if any(policies):
+        facts["dtype policy"] = ", ".join(dict.fromkeys(filter(None, policies)))
+    if optimizers:
+        facts["optimizer"] = ", ".join(map(optimizer_text, optimizers))
     return facts
 
 

@@ -134,13 +134,24 @@ def source_files(*objects: Any) -> set[str]:
     for thing in objects:
         thing = getattr(thing, "python_function", thing)
         definition = thing if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing)
-        try:
-            path = inspect.getsourcefile(inspect.unwrap(definition))
-        except (TypeError, ValueError):
-            path = None
+        path = _file_of(definition)
         if path and not path.startswith(libraries):
             found.add(path)
     return found
+
+
+def _file_of(definition: Any) -> str | None:
+    """The file of a function, or of a class' methods: the class of a script knows only `__main__`, which is another
+    file once the script has run.
+    """
+    if inspect.isclass(definition):
+        methods = (inspect.unwrap(method) for method in vars(definition).values() if inspect.isfunction(method))
+        files = (method.__code__.co_filename for method in methods if inspect.isfunction(method))
+        return next((file for file in files if not file.startswith("<")), None)
+    try:
+        return inspect.getsourcefile(inspect.unwrap(definition))
+    except (TypeError, ValueError):
+        return None
 
 
 def symbolic(model: Any, spec: Any) -> Any:

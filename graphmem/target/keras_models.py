@@ -110,7 +110,7 @@ def _make(
             compile_for(model, keras, options, outputs, x, notes)
         optimizers = _optimizers(model, keras, live) if kind == "train" else {}
         vars(model).update(optimizers)
-        facts = facts_of(model, keras, framework)
+        facts = facts_of(model, framework)
         notes += _setting_notes(model)
         data = step_data(model, kind, options, x, given, outputs, batch, notes)
         overlay = live_models.changes(model, before) if live else None

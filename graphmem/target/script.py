@@ -17,12 +17,14 @@ from types import MethodType, ModuleType
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from graphmem.errors import TargetError, UserCodeError
 from graphmem.target import effects
 from graphmem.target.catch import Catcher
 from graphmem.target.caught import Caught, Stop, backend_error, other_backend
 from graphmem.target.data import Described, parts, with_batch
+from graphmem.target.keras_compile import facts_of_step
 from graphmem.target.patching import Patches
 from graphmem.target.pipeline import leading
 from graphmem.target.step import Options, Step
@@ -140,9 +142,12 @@ def _step_of_function(caught: Caught, options: Options, target: str) -> Step:
         plain = inspect.unwrap(function.python_function)
         plain = plain if owner is None else MethodType(plain.__func__, owner)
         function = tf.function(plain, jit_compile=function._jit_compile)
+    elif isinstance(function, polymorphic_function.Function):
+        function = function._clone(None)  # traced to tell what it is, and now anew, with an eye on its layers
+    facts = facts_of_step(caught.framework, caught.models, caught.optimizers)
     return Step(
         function, args, "custom", target, caught.models, caught.optimizers, caught.framework, inputs.batch,
-        list(caught.notes), set(caught.user_files), kwargs=kwargs, keeps=[owner],
+        list(caught.notes), set(caught.user_files), facts, kwargs, keeps=[owner],
     )  # fmt: skip
 
 

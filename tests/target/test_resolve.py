@@ -278,7 +278,8 @@ def test_a_step_knows_its_models_and_optimizers(folder):
     step = resolve("step.py:build", Options())
     assert [type(o).__name__ for o in step.optimizers] == ["Adam"]
     assert [m.name for m in step.models] == [step.models[0].name]
-    assert (step.framework, step.facts) == ("keras", {"optimizer": "Adam"})
+    facts = {"framework": f"keras {keras.__version__}", "dtype policy": "float32", "optimizer": "Adam"}
+    assert (step.framework, step.facts) == ("keras", facts)
 
 
 def test_a_module(folder):
