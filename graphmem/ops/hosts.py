@@ -10,6 +10,6 @@ register(
     Rule(source="as_string_op.cc"),
 )
 register("RngReadAndSkip RngSkip", Rule(source="stateful_random_ops.cc"))
-register("OptionalFromValue OptionalNone OptionalHasValue", Rule(source="optional_ops.cc"))
+register("OptionalNone OptionalHasValue", Rule(source="optional_ops.cc"))
 register("DataFormatDimMap DataFormatVecPermute", Rule(source="data_format_ops.cc"))
 register("_Copy", Rule(source="graph_partition.cc: a copy between host and device, made by the trace"))

@@ -13,7 +13,9 @@ _LISTS = {
     "stack": "TensorListStack TensorListConcat TensorListConcatV2 TensorListGather",
     "from_tensor": "TensorListFromTensor",
     "length": "TensorListLength TensorListElementShape",
+    "pack": "OptionalFromValue",
+    "unpack": "OptionalGetValue",
 }
 
 for _what, _types in _LISTS.items():
-    register(_types, Rule(list_op=_what, source="list_kernels.cc"))
+    register(_types, Rule(list_op=_what, source="optional_ops.cc" if "pack" in _what else "list_kernels.cc"))

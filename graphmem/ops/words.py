@@ -22,6 +22,8 @@ LIST_WORDS = {
     "stack": "copies all elements into one tensor",
     "from_tensor": "the list holds the tensor's rows",
     "length": "asks the list, holds nothing",
+    "pack": "an optional that holds its inputs",
+    "unpack": "hands on what the optional holds",
 }
 CONTROL_WORDS = {
     "switch": "hands its input on to one of two branches",

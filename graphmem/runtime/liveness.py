@@ -250,12 +250,27 @@ class _Walk:
                 self._new_outputs(index, effect, base)
             else:
                 self._give(base, found)
+        elif what == "pack":
+            self._pack(inputs, base)
+        elif what == "unpack":
+            packed = given.elements if given else []
+            for slot, buffer in enumerate(packed[: len(effect.outputs)]):
+                self._give(base + slot, buffer)
+            self._new_outputs(index, effect, base, first=len(packed))
         elif what == "from_tensor":
             self._hold(base, self._from_tensor(index, self.graph.ops[index]))
         elif what == "elementwise":
             self._hold(base, self._like(index, given))
         else:
             self._new_outputs(index, effect, base)
+
+    def _pack(self, inputs: list[int], base: int) -> None:
+        """An optional holds the tensors it is made of."""
+        held = [self.out.value_buffer[value] for value in inputs if value != DEAD]
+        made = TensorList([buffer for buffer in held if buffer >= 0])
+        for buffer in made.elements:
+            self.refs[buffer] += 1
+        self._hold(base, made)
 
     def _own(self, given: TensorList | None) -> TensorList:
         """The list itself if only this op holds it, else a copy that shares the elements."""

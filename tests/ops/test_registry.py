@@ -45,7 +45,7 @@ def test_kinds_are_those_of_the_contract() -> None:
     rules = all_rules().values()
     assert {rule.variable for rule in rules} == {"", "read", "assign", "update", "sparse"}
     assert {rule.control for rule in rules} == {"", "switch", "merge", "enter", "exit", "next", "cond"}
-    lists = {"", "reserve", "push", "pop", "set", "get", "stack", "from_tensor", "length"}
+    lists = {"", "reserve", "push", "pop", "set", "get", "stack", "from_tensor", "length", "pack", "unpack"}
     assert {rule.list_op for rule in rules} == lists
 
 
