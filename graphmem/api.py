@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from graphmem.collector import collection_paused
 from graphmem.errors import TargetError
 from graphmem.graph import store
 from graphmem.report.report import Report
@@ -106,14 +107,15 @@ def _trace_target(target: str, options: Options, settings: Settings, progress: C
 
     environment.prepare()
     progress("importing TensorFlow")
-    from graphmem.target.resolve import resolve
-    from graphmem.target.weightless import weightless
-    from graphmem.trace.tracer import trace
+    with collection_paused():
+        from graphmem.target.resolve import resolve
+        from graphmem.target.weightless import weightless
+        from graphmem.trace.tracer import trace
 
-    progress("building")
-    with weightless():
-        step = resolve(target, options)
-        graph = trace(step, device=settings.device, rewrite=settings.rewrite, progress=progress)
+        progress("building")
+        with weightless():
+            step = resolve(target, options)
+            graph = trace(step, device=settings.device, rewrite=settings.rewrite, progress=progress)
     graph.info["onednn_here"] = environment.wants_onednn()
     return graph
 
@@ -123,13 +125,14 @@ def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, setting
 
     environment.prepare()
     from graphmem.target.functions import step_of_pair
+    from graphmem.target.gradients import collectable_gradients
     from graphmem.target.keras_models import is_model, step_of_model
     from graphmem.target.objects import step_of_object
     from graphmem.target.weightless import weightless
     from graphmem.trace.tracer import trace
 
     name = str(getattr(target, "name", None) or getattr(target, "__name__", None) or type(target).__name__)
-    with weightless():
+    with weightless(), collectable_gradients():
         if is_model(target):
             step = step_of_model(target, options, specs=specs or None, target=name, live=True)
         elif specs and callable(target):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from graphmem.collector import collection_paused
 from graphmem.errors import InternalError
 from graphmem.graph.model import StepGraph
 from graphmem.ops.registry import Env
@@ -80,11 +78,24 @@ def simulate(
         The simulation of the typical order: of the peaks drawn, those within 0.5 % of each other are one outcome; the
         most frequent outcome is typical, and its middle order is reported.
     """
-    with _no_collection():
-        return _simulate(graph, order, orders, env or Env(), trips)
+    drawn = draw(graph, order=order, orders=orders, env=env, trips=trips)
+    return drawn[typical([simulation.peak for simulation in drawn])]
 
 
-def _simulate(graph: StepGraph, order: str, orders: int | None, env: Env, trips: dict[str, int] | None) -> Simulation:
+def draw(
+    graph: StepGraph,
+    *,
+    order: str = "default",
+    orders: int | None = None,
+    env: Env | None = None,
+    trips: dict[str, int] | None = None,
+) -> list[Simulation]:
+    """Replay a step in each of the orders that `simulate` chooses from; the arguments are the same."""
+    with collection_paused():
+        return _draw(graph, order, orders, env or Env(), trips)
+
+
+def _draw(graph: StepGraph, order: str, orders: int | None, env: Env, trips: dict[str, int] | None) -> list[Simulation]:
     plan = make_plan(graph)
     policy = "breadth-first" if order == "default" and env.device == "gpu" else order
     if policy not in QUEUES:
@@ -108,21 +119,9 @@ def _simulate(graph: StepGraph, order: str, orders: int | None, env: Env, trips:
         count = orders or max(FEWEST_ORDERS, min(MOST_ORDERS, OPS_BUDGET // max(1, len(first.schedule.ops))))
     drawn = [first, *(run(seed) for seed in range(1, count))]
     peaks = [simulation.peak for simulation in drawn]
-    best = drawn[typical(peaks)]
-    best.peaks = peaks
-    return best
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Millions of small lists and no cycle among them: the garbage collector would only walk them."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
+    for simulation in drawn:
+        simulation.peaks = peaks
+    return drawn
 
 
 def typical(peaks: list[int]) -> int:
