@@ -76,6 +76,17 @@ def weightless() -> Iterator[Record]:
         _state.record = None
 
 
+@contextmanager
+def ordinary() -> Iterator[None]:
+    """Within the block `weightless()` changes nothing: variables own memory and are initialised; a step can run."""
+    before = getattr(_state, "record", None)
+    _state.record = Record()
+    try:
+        yield
+    finally:
+        _state.record = before
+
+
 def zero_tensor(shape: tuple[int, ...], dtype: Any) -> Any | None:
     """An eager tensor of zeros that owns no physical memory; `None` where that cannot be had.
 

@@ -1,0 +1,126 @@
+"""The process that runs the step for real: it builds the target with weights, warms up, and records one step.
+
+The request and the result are files in a folder that the parent made and removes. The step is run as graphmem traces
+it: the very function whose executed graph is handed over, so that the names of its ops are those of the prediction.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from graphmem.errors import CheckFailed, GraphmemError, TargetError, UserCodeError
+
+REQUEST, RESULT, TRACE = "request.json", "result.json", "step.graphmem"
+_ERRORS = (TargetError, UserCodeError, CheckFailed)
+
+
+def main(folder: str, parent: int) -> None:
+    """Do what the folder's request says and leave the result there: figures, or the one sentence of a failure."""
+    _end_with(parent, folder)
+    try:
+        result = _measured(Path(folder), json.loads((Path(folder) / REQUEST).read_text()))
+    except GraphmemError as error:
+        kind = next((kind.__name__ for kind in _ERRORS if isinstance(error, kind)), "InternalError")
+        result = {"error": kind, "message": str(error), "excerpt": getattr(error, "excerpt", "")}
+    (Path(folder) / RESULT).write_text(json.dumps(result))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # threads that the user's code has started are not waited for
+
+
+def _measured(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+    import tensorflow as tf
+
+    from graphmem.graph.store import save_trace
+    from graphmem.measure.recorder import record
+    from graphmem.target.resolve import resolve
+    from graphmem.target.step import Options
+    from graphmem.target.weightless import ordinary
+    from graphmem.trace.tracer import trace
+
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf.config.threading.set_intra_op_parallelism_threads(request["threads"])
+    said = request["options"]
+    options = Options(**{**said, "inputs": tuple(said["inputs"]), "script_args": tuple(said["script_args"])})
+    with ordinary():
+        step = resolve(request["target"], options)
+        if not isinstance(step.function, tf.types.experimental.PolymorphicFunction):
+            step.function = tf.function(step.function)
+        graph = trace(step)
+        concrete = step.function.get_concrete_function(*step.args, **step.kwargs)
+    save_trace(graph, str(folder / TRACE))
+    inputs = _inputs(concrete, step)
+
+    def run() -> None:
+        with tf.device("/device:CPU:0"):
+            concrete._inference_function.call_flat(*inputs, *concrete.captured_inputs)
+
+    try:
+        for _ in range(request["warmup"]):
+            run()
+        began = time.monotonic()
+        events = record(run)
+    except tf.errors.ResourceExhaustedError as error:
+        raise CheckFailed(f"the step ran out of memory: {_sentence(error)}") from error
+    except tf.errors.OpError as error:
+        raise UserCodeError(f"the step failed when it ran on made-up data: {_sentence(error)}") from error
+    return {
+        "events": events,
+        "seconds": round(time.monotonic() - began, 3),
+        "variables_bytes": sum(_nbytes(variable) for variable in concrete.graph.variables),
+        "argument_bytes": sum(_nbytes(tensor) for tensor in inputs),
+        "versions": {"tensorflow": tf.__version__},
+    }
+
+
+def _inputs(concrete: Any, step: Any) -> list[Any]:
+    """Real tensors for the function's inputs: random floats, zeros, empty texts; the user's own handles as they are."""
+    import numpy as np
+    import tensorflow as tf
+
+    given = tf.nest.flatten((step.args, step.kwargs), expand_composites=True)
+    handles = [item for item in given if isinstance(item, tf.Tensor) and item.dtype in (tf.resource, tf.variant)]
+    random = np.random.default_rng(0)
+    made = []
+    for tensor in concrete.inputs[: len(concrete.inputs) - len(concrete.captured_inputs)]:
+        shape, dtype = tuple(tensor.shape), tensor.dtype.base_dtype
+        if dtype in (tf.resource, tf.variant):
+            made.append(handles.pop(0))
+        elif dtype.is_floating:
+            made.append(tf.cast(random.random(shape, dtype="float32"), dtype))
+        else:
+            made.append(tf.zeros(shape, dtype))
+    return made
+
+
+def _nbytes(thing: Any) -> int:
+    """Bytes that a tensor or variable holds; handles and texts count nothing, as in the prediction."""
+    from graphmem.graph.model import tensor_bytes
+
+    return tensor_bytes(thing.dtype.base_dtype.name, tuple(thing.shape)) or 0
+
+
+def _sentence(error: Any) -> str:
+    """The first line of a TensorFlow error's message, ended with a full stop."""
+    lines = [line.strip() for line in error.message.splitlines() if line.strip()]
+    said = next((line for line in lines if not line.startswith("Graph execution error")), type(error).__name__)
+    return said if said.endswith(".") else f"{said}."
+
+
+def _end_with(parent: int, folder: str) -> None:
+    """End this process when the parent is gone, and leave no file behind."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
