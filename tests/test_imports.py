@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "render": {"errors", "units", "settings", "graph", "report"},
     "target": {"errors", "units", "settings", "graph"},
     "trace": {"errors", "units", "settings", "graph", "ops", "target"},
+    "measure": {"errors", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
     "api": {"errors", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
 }
 """Part of the package -> what else it may import, itself apart; a part that is not listed may import everything."""

@@ -8,21 +8,14 @@ from typing import Any
 
 import click
 
-from graphmem.cli.options import Assignment, CacheSize, with_defaults
+from graphmem.cli.options import CacheSize, with_defaults
+from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
 from graphmem.cli.terminal import Terminal, answer, wants_color
-from graphmem.settings import DEVICES, ORDERS, REFERENCE_L3_BYTES, STEPS, Settings
+from graphmem.settings import DEVICES, ORDERS, REFERENCE_L3_BYTES, Settings
 
-HELP = """Peak memory of one step of TARGET: how much, when, and what holds it.
+HELP = f"""Peak memory of one step of TARGET: how much, when, and what holds it.
 
-\b
-TARGET is one of
-  train.py                   a script (stopped at fit(); nothing trains) or a file with one model
-  model.py:net               a model, function or factory in a file
-  "model.py:build(depth=50)" a factory with literal arguments
-  package.module:name        the same in an importable module
-  app:ResNet50               a model of keras.applications
-  net.keras, net.h5, folder/ a saved model
-  step.graphmem              a trace that was saved with -o
+{TARGETS}  step.graphmem              a trace that was saved with -o
 
 \b
 Examples:
@@ -34,49 +27,23 @@ Examples:
 """
 
 
-class _Peak(click.Command):
-    """Takes what follows `--` as the script's arguments."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta["script_args"] = ()
-        if "--" in args:
-            at = args.index("--")
-            args, ctx.meta["script_args"] = args[:at], tuple(args[at + 1 :])
-        rest = super().parse_args(ctx, args)
-        if ctx.args:
-            ctx.fail(f"unexpected {ctx.args[0]!r}: there is one TARGET, and the arguments of a script come after --.")
-        return rest
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*super().collect_usage_pieces(ctx), "[-- SCRIPT ARGS]"]
-
-
-_WHOLE = click.IntRange(min=1)
-
-
 @click.command(
-    cls=_Peak,
+    cls=TargetCommand,
     help=HELP,
     context_settings={"allow_extra_args": True},
     short_help="How much memory a step needs at its peak, when, and what holds it.",
 )
-@click.argument("target")
-@click.option("--step", type=click.Choice(STEPS), help="Which step; default: the target's own, else train.")
-@click.option("--batch", type=_WHOLE, metavar="N", help="Samples per step.")
-@click.option("--input", "inputs", multiple=True, metavar="NAME:DTYPE:SHAPE", help="An input: x:float32:8x224x224x3.")
-@click.option("--set", "dims", multiple=True, type=Assignment(), help="An open dimension or trip count: sequence=128.")
-@click.option("--loss", metavar="NAME", help="Keras loss for a model that is not compiled.")
-@click.option("--optimizer", metavar="NAME", help="Keras optimizer for a model that is not compiled.")
+@target_options
 @click.option("--device", type=click.Choice(DEVICES), default="cpu", show_default=True, help="Device to model.")
 @click.option("--runtime", default="graph", show_default=True, metavar="NAME", help="Runtime to model.")
 @click.option("--order", type=click.Choice(ORDERS), default="default", show_default=True, help="Order of the ops.")
-@click.option("--orders", type=_WHOLE, metavar="N", help="How many legal orders the range is taken over.")
-@click.option("--threads", type=_WHOLE, metavar="N", help="Intra-op threads; default: this machine's cores.")
+@click.option("--orders", type=WHOLE, metavar="N", help="How many legal orders the range is taken over.")
+@click.option("--threads", type=WHOLE, metavar="N", help="Intra-op threads; default: this machine's cores.")
 @click.option("--l3-cache", type=CacheSize(), default=REFERENCE_L3_BYTES, metavar="SIZE",
               help="L3 cache, which Conv3D gradients depend on: 32MiB, or here; default: 256MiB.")  # fmt: skip
 @click.option("--rewrite/--no-rewrite", default=True, show_default=True, help="Apply TensorFlow's graph rewrites.")
 @click.option("--allocator", default="exact", show_default=True, metavar="NAME", help="Allocator to model.")
-@click.option("--top", type=_WHOLE, default=10, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
+@click.option("--top", type=WHOLE, default=10, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
 @click.option("--width", type=click.IntRange(min=60), metavar="N", help="Columns; default: the terminal's, else 80.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
               help="Also write FILE (.svg .png .pdf .dot .json .txt .html .graphmem); repeatable.")  # fmt: skip
@@ -86,23 +53,13 @@ _WHOLE = click.IntRange(min=1)
 def peak(ctx: click.Context, **given: Any) -> None:
     """Analyse, write the files, print the answer."""
     from graphmem.render.output import check_outputs, write_reports
-    from graphmem.target.step import Options
 
     terminal: Terminal = ctx.obj
     values = with_defaults(ctx, given)
     check_outputs(values["outputs"], values["force"])
     values["l3_bytes"] = CacheSize().convert(values.pop("l3_cache"), None, ctx)
     settings = Settings(**{name: values[name] for name in Settings.__dataclass_fields__})
-    options = Options(
-        kind=values["step"],
-        batch=values["batch"],
-        inputs=values["inputs"],
-        dims=dict(values["dims"]),
-        loss=values["loss"],
-        optimizer=values["optimizer"],
-        script_args=ctx.meta["script_args"],
-    )
-    report = _analyse(terminal, values["target"], options, settings)
+    report = _analyse(terminal, values["target"], options_of(ctx, values), settings)
     write_reports(report, values["outputs"], force=values["force"], top=values["top"])
     for path in values["outputs"]:
         terminal.say(f"Wrote {path}")

@@ -51,10 +51,11 @@ def _measured(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     options = Options(**{**said, "inputs": tuple(said["inputs"]), "script_args": tuple(said["script_args"])})
     with ordinary():
         step = resolve(request["target"], options)
-        if not isinstance(step.function, tf.types.experimental.PolymorphicFunction):
-            step.function = tf.function(step.function)
+        function: Any = step.function
+        if not isinstance(function, tf.types.experimental.PolymorphicFunction):
+            function = step.function = tf.function(function)
         graph = trace(step)
-        concrete = step.function.get_concrete_function(*step.args, **step.kwargs)
+        concrete = function.get_concrete_function(*step.args, **step.kwargs)
     save_trace(graph, str(folder / TRACE))
     inputs = _inputs(concrete, step)
 

@@ -40,8 +40,10 @@ def record(run: Callable[[], Any]) -> list[Event]:
 
 
 def _event(allocates: bool, values: dict[str, Any]) -> Event:
-    sizes = (int(values.get(name, 0)) for name in ("addr", "requested_bytes", "allocation_bytes", "bytes_allocated"))
-    return Event(allocates, *sizes, op=str(values.get("tf_op", "")))
+    address, requested, granted, in_use = (
+        int(values.get(name, 0)) for name in ("addr", "requested_bytes", "allocation_bytes", "bytes_allocated")
+    )
+    return Event(allocates, address, requested, granted, in_use, str(values.get("tf_op", "")))
 
 
 def _statistics(event: Any, names: dict[int, str]) -> dict[str, Any]:
