@@ -20,16 +20,17 @@ TENSORFLOW = ("tensorflow", "keras", "tf_keras")
 MAY_IMPORT = {
     "errors": set(),
     "units": {"errors"},
+    "collector": set(),
     "settings": {"errors"},
-    "graph": {"errors", "units"},
+    "graph": {"errors", "collector", "units"},
     "ops": {"errors", "units", "graph"},
-    "runtime": {"errors", "units", "settings", "graph", "ops"},
+    "runtime": {"errors", "collector", "units", "settings", "graph", "ops"},
     "report": {"errors", "units", "settings", "graph", "ops", "runtime"},
     "render": {"errors", "units", "settings", "graph", "report"},
     "target": {"errors", "units", "settings", "graph"},
     "trace": {"errors", "units", "settings", "graph", "ops", "target"},
     "measure": {"errors", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
-    "api": {"errors", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
+    "api": {"errors", "collector", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
 }
 """Part of the package -> what else it may import, itself apart; a part that is not listed may import everything."""
 

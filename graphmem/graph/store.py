@@ -7,15 +7,13 @@ anything is parsed). See `docs/trace-format.md`.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import json
 import math
 import os
 import zlib
-from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from graphmem.collector import collection_paused
 from graphmem.errors import InternalError, TargetError
 from graphmem.graph.columns import from_columns, to_columns
 from graphmem.graph.model import StepGraph
@@ -86,7 +84,7 @@ def load_trace(path: str) -> StepGraph:
     try:
         with open(path, "rb") as file:
             ops, text = _read(file, path)
-        with _collector_paused():
+        with collection_paused():
             graph = from_columns(json.loads(text, parse_constant=_refuse, parse_float=_finite))
             if len(graph) != ops:
                 raise ValueError(f"its header promises {ops} ops, it holds {len(graph)}")
@@ -147,18 +145,6 @@ def _inflate(file: BinaryIO, size: int) -> bytearray:
 def _count_values(text: bytes | bytearray) -> int:
     """At least the number of values in JSON text: each one follows a bracket, a brace, a comma or a colon."""
     return sum(text.count(mark) for mark in b"[{,:")
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No garbage collection for a while: walking through a million new objects again and again doubles the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _refuse(constant: str) -> Any:
