@@ -18,7 +18,7 @@ from graphmem.cli.options import shared_options
 from graphmem.cli.terminal import Terminal
 from graphmem.errors import GraphmemError, InternalError, UserCodeError
 
-VERBS = {"peak": "graphmem.cli.peak", "ops": "graphmem.cli.ops"}
+VERBS = {"peak": "graphmem.cli.peak", "verify": "graphmem.cli.verify", "ops": "graphmem.cli.ops"}
 """Verb -> the module that defines it under the same name; imported when the verb is used."""
 
 STOPPED = 130
@@ -31,6 +31,7 @@ Examples:
   graphmem peak train.py
   graphmem peak "model.py:build(depth=50)" --batch 32 -o peak.svg
   graphmem peak app:ResNet50 --batch 8 --device gpu
+  graphmem verify train.py
   graphmem ops --help
 
 `graphmem VERB --help` tells the options of a verb. Defaults come from [tool.graphmem] in the nearest pyproject.toml.

@@ -12,8 +12,13 @@ from graphmem.report.report import Report
 PICTURES = (".svg", ".png", ".pdf")
 
 
-def check_outputs(paths: Sequence[str], force: bool = False) -> None:
+def check_outputs(paths: Sequence[str], force: bool = False, endings: Sequence[str] = ()) -> None:
     """Find out before a long analysis whether these files can be written.
+
+    Args:
+        paths: the files.
+        force: whether existing files may be replaced.
+        endings: which endings there are, for files other than reports.
 
     Raises:
         TargetError: unknown ending, a file that exists without `force`, a missing or unwritable folder, one file named
@@ -21,15 +26,15 @@ def check_outputs(paths: Sequence[str], force: bool = False) -> None:
     """
     seen: set[str] = set()
     for path in paths:
-        _check(path, force)
+        _check(path, force, endings)
         place = os.path.realpath(path)
         if place in seen:
             raise TargetError(f"{path} is named twice as an output; name each file once.")
         seen.add(place)
 
 
-def _check(path: str, force: bool) -> None:
-    ending = _ending(path)
+def _check(path: str, force: bool, endings: Sequence[str]) -> None:
+    ending = _ending(path, endings or tuple(FORMATS))
     folder = Path(path).parent
     if os.path.isdir(path):
         raise TargetError(f"{path} is a folder; name a file in it, such as {Path(path) / 'peak.svg'}.")
@@ -39,7 +44,7 @@ def _check(path: str, force: bool) -> None:
         raise TargetError(f"{path} cannot be written: there is no folder {folder}; create it first.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise TargetError(f"{path} cannot be written: the folder {folder} does not permit it; choose another one.")
-    if ending in PICTURES:
+    if ending in PICTURES and not endings:
         from graphmem.render.engines import find_engine
 
         if find_engine() is None:
@@ -48,11 +53,11 @@ def _check(path: str, force: bool) -> None:
             )
 
 
-def _ending(path: str) -> str:
+def _ending(path: str, endings: Sequence[str]) -> str:
     ending = Path(path).suffix.lower()
-    if ending not in FORMATS:
+    if ending not in endings:
         named = f"the ending {ending}" if ending else "no ending"
-        raise TargetError(f"{path} has {named}, which tells no format; the endings are {', '.join(FORMATS)}.")
+        raise TargetError(f"{path} has {named}, which tells no format; the endings are {', '.join(endings)}.")
     return ending
 
 
@@ -74,7 +79,7 @@ def write_report(report: Report, path: str, *, force: bool = False, top: int = 1
 def write_reports(report: Report, paths: Sequence[str], *, force: bool = False, top: int = 10) -> None:
     """As `write_report`, for several files: none is written before all are rendered."""
     check_outputs(paths, force)
-    contents = [FORMATS[_ending(path)](report, top) for path in paths]
+    contents = [FORMATS[_ending(path, tuple(FORMATS))](report, top) for path in paths]
     for path, content in zip(paths, contents, strict=True):
         replace_file(path, content)
 

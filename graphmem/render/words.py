@@ -22,9 +22,7 @@ def headline(report: Report, width: int) -> list[str]:
 
     Such as `ResNet50 train step, batch 8: peak 707 MiB (705 – 720 over 8 orders)`.
     """
-    what = _STEPS.get(report.step, "step")
-    if report.batch is not None:
-        what += f", batch {report.batch}"
+    what = step_words(report.step, report.batch)
     figure = f"peak {'at least ' if report.at_least else ''}{format_bytes(report.needed_bytes)}"
     spread = _spread(report)
     name = short_target(report.target)
@@ -34,6 +32,12 @@ def headline(report: Report, width: int) -> list[str]:
     room = width - len(f" {what}: {figure}")
     first = f"{shorten(name, max(room, 12))} {what}: {figure}"
     return [first, f"  ({spread})"] if spread else [first]
+
+
+def step_words(step: str, batch: int | None) -> str:
+    """What is analysed, such as `train step, batch 8`."""
+    what = _STEPS.get(step, "step")
+    return what if batch is None else f"{what}, batch {batch}"
 
 
 def short_target(target: str) -> str:

@@ -1,0 +1,134 @@
+"""Verify a prediction: refuse what does not fit, run the step in processes of their own, compare."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from graphmem.errors import CheckFailed, TargetError
+from graphmem.graph.store import is_trace
+from graphmem.measure.compare import compare, nearest_to
+from graphmem.measure.result import Verification
+from graphmem.measure.run import Request, measure
+from graphmem.ops.registry import Env
+from graphmem.report.report import Report
+from graphmem.runtime.simulate import SAME, Simulation, draw, typical
+from graphmem.settings import Settings
+from graphmem.target.step import Options
+from graphmem.trace.environment import wants_onednn
+from graphmem.units import format_bytes
+
+ORDERS = ("default", "deterministic")
+"""The orders that TensorFlow's executor can be made to take."""
+
+TENSORFLOW_BYTES = 768 << 20
+"""What a process takes before its first tensor: Python, TensorFlow and Keras, measured at 500 to 700 MiB."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is run.
+
+    Attributes:
+        runs: processes, each of which measures one step.
+        warmup: calls of the step before the one measured.
+        timeout: seconds that each process may take.
+        tolerance: relative error up to which prediction and measurement agree.
+    """
+
+    runs: int = 3
+    warmup: int = 1
+    timeout: float = 900
+    tolerance: float = 0.03
+
+
+def check_target(target: str) -> None:
+    """Refuse a target that cannot be run.
+
+    Raises:
+        TargetError: it is a saved trace.
+    """
+    if is_trace(target):
+        raise TargetError(f"{target} is a saved trace, which holds nothing that can be run: name the model itself.")
+
+
+def check_memory(report: Report, free: int | None) -> None:
+    """Refuse a step that is predicted not to fit into the machine's free memory.
+
+    Args:
+        free: bytes; `None` if unknown.
+
+    Raises:
+        CheckFailed: it does not fit.
+    """
+    needed = report.needed_range_bytes[1]
+    if free is not None and needed + TENSORFLOW_BYTES > free:
+        raise CheckFailed(
+            f"the step was not run: it needs {format_bytes(needed)} as predicted, TensorFlow itself "
+            f"{format_bytes(TENSORFLOW_BYTES)}, and this machine has {format_bytes(free)} free; take a smaller --batch, or "
+            "pass --force to run it all the same."
+        )
+
+
+def verify(
+    report: Report,
+    target: str,
+    options: Options,
+    settings: Settings,
+    effort: Effort,
+    free: int | None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Verification:
+    """Run the step that a report is about, and compare.
+
+    Args:
+        report: the prediction; `settings.threads` says for how many threads.
+        target, options: what was analysed.
+        free: bytes that TensorFlow may take, as far as known; what is predicted is always allowed.
+        progress: told what goes on, a few words each.
+
+    Raises:
+        CheckFailed, TargetError, UserCodeError: as `graphmem.measure.run.measure`.
+    """
+    threads = settings.threads or os.cpu_count() or 1
+    limit = max(free or 0, 2 * report.needed_range_bytes[1], 1 << 30)
+    request = Request(target, options, threads, settings.order, effort.warmup, effort.timeout, limit)
+    runs = []
+    for number in range(1, effort.runs + 1):
+        progress(f"running the step, process {number} of {effort.runs}")
+        runs.append(measure(request))
+    progress("comparing")
+    nearest = nearest_to(report.step_peak_bytes, [run.replay.peak for run in runs])
+    env = Env(threads=threads, l3_bytes=settings.l3_bytes)
+    graph = runs[nearest].graph
+    drawn = draw(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims)
+    notes = _notes(report, drawn)
+    return compare(report, runs, drawn, nearest, effort.tolerance, notes)
+
+
+def _notes(report: Report, drawn: list[Simulation]) -> list[str]:
+    """What the measurement leaves out, what it assumes, and what is odd."""
+    found = []
+    peak = drawn[typical([simulation.peak for simulation in drawn])].peak
+    if abs(peak - report.step_peak_bytes) > SAME * report.step_peak_bytes:
+        found.append(
+            f"Traced where it ran, the step is predicted at {format_bytes(peak)} instead of "
+            f"{format_bytes(report.step_peak_bytes)}: the target is not built the same way each time."
+        )
+    if report.at_least:
+        unknown = ", ".join([*report.unknown_ops, *report.unknown_sizes][:3]) or "some sizes"
+        found.append(f"The prediction is a lower bound: {unknown} not known.")
+    found.append(
+        "Several inter-op threads, TensorFlow's default, would let ops overlap: the peak is then higher, mostly, and "
+        "another in each step."
+    )
+    if os.environ.get("TF_ENABLE_ONEDNN_OPTS", "0").lower() not in ("0", "false"):
+        found.append(
+            "oneDNN was on, as TF_ENABLE_ONEDNN_OPTS says: its kernels have other scratch than those predicted."
+        )
+    else:
+        here = "TensorFlow's default on this CPU" if wants_onednn() else "TensorFlow's default on other CPUs"
+        found.append(f"oneDNN was off; with it, {here}, other kernels with other scratch run.")
+    found.append("Inputs were made up: random floats, zeros for all else.")
+    return found

@@ -1,0 +1,72 @@
+"""Bytes alive over a step, predicted over measured, drawn by matplotlib: vector or pixels, the same bytes each time."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphmem.render.colours import FAINT, INK, ROLE_STYLES
+from graphmem.units import format_bytes
+
+if TYPE_CHECKING:
+    from graphmem.measure.result import Verification
+
+FORMATS = (".svg", ".png", ".pdf")
+
+_MEASURED, _PREDICTED = ROLE_STYLES["activation"].fill, ROLE_STYLES["gradient"].fill
+_SIZE = (3.5, 2.3)
+"""Inches: one column of a paper."""
+
+_NO_DATE: dict[str, dict[str, Any]] = {
+    ".svg": {"Date": None, "Creator": "graphmem"},
+    ".pdf": {"CreationDate": None, "Creator": "graphmem", "Producer": "graphmem"},
+    ".png": {"Software": "graphmem"},
+}
+
+
+def curves_picture(result: Verification, ending: str) -> bytes:
+    """The curves of the run whose tensors are compared, and of the order that is nearest to it.
+
+    The horizontal axis is the share of the step's allocations made so far, which both have in common.
+
+    Args:
+        ending: one of `FORMATS`.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    tensors = result.tensors
+    unit, scale = _unit(max(tensors.predicted_peak_bytes, tensors.measured_peak_bytes))
+    style: dict[Any, Any] = {"svg.hashsalt": "graphmem", "svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 8}
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots()
+        across, up = _points(tensors.measured_curve, scale)
+        measured = f"measured, peak {format_bytes(tensors.measured_peak_bytes)}"
+        axes.fill_between(across, up, step="post", color=_MEASURED, linewidth=0, label=measured)
+        across, up = _points(tensors.predicted_curve, scale)
+        predicted = f"predicted, peak {format_bytes(tensors.predicted_peak_bytes)}"
+        axes.step(across, up, where="post", color=_PREDICTED, linewidth=0.8, label=predicted)
+        axes.set(xlim=(0, 100), xlabel="allocations of the step made so far (%)", ylabel=f"alive ({unit})")
+        axes.set_ylim(bottom=0, top=1.25 * axes.get_ylim()[1])
+        axes.legend(loc="upper left", frameon=False, labelcolor=INK, handlelength=1.2)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(FAINT)
+        axes.tick_params(color=FAINT, labelcolor=INK)
+        out = io.BytesIO()
+        figure.savefig(out, format=ending[1:], metadata=_NO_DATE[ending], dpi=300)
+    return out.getvalue()
+
+
+def _unit(most: int) -> tuple[str, int]:
+    """The unit in which a figure is written, and its bytes."""
+    unit = format_bytes(most).split()[1]
+    return unit, 1024 ** ("B", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit)
+
+
+def _points(curve: Sequence[int], scale: int) -> tuple[list[float], list[float]]:
+    count = len(curve)
+    return [100 * place / count for place in range(count)], [value / scale for value in curve]

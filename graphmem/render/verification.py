@@ -1,0 +1,204 @@
+"""A verification as text: predicted beside measured at a glance, laid out for 80 columns and more."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from graphmem.render.rows import plural, shorten
+from graphmem.render.words import short_target, step_words
+from graphmem.units import format_bytes
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from graphmem.measure.result import Tensors, Verification
+
+CLOSE = 0.01
+"""Up to this relative error it "agrees", without more words."""
+
+
+def verification_text(result: Verification, width: int = 80, top: int = 8, color: bool = False) -> str:
+    """The whole comparison as text, its last line the verdict.
+
+    Args:
+        width: columns to lay out for.
+        top: rows of each list.
+        color: whether to write ANSI colours.
+    """
+    from rich.console import Console
+
+    stream = io.StringIO()
+    console = Console(
+        file=stream, width=width, color_system="truecolor" if color else None, force_terminal=color, no_color=not color,
+        legacy_windows=False, highlight=False, markup=False, emoji=False,
+    )  # fmt: skip
+    _headline(console, result, width)
+    _layers(console, result)
+    _peak(console, result, width)
+    _tensors(console, result.tensors, width, top)
+    _notes(console, result)
+    good = result.agrees
+    console.print()
+    console.print(verdict(result), style="bold green" if good else "bold red")
+    return "\n".join(line.rstrip() for line in stream.getvalue().split("\n")).rstrip() + "\n"
+
+
+def verdict(result: Verification) -> str:
+    """The last line, such as `agreement: agrees within 1 % (the step peak is predicted 0.4 % too low)`."""
+    worst = max(result.layers, key=lambda layer: abs(layer.error))
+    layer = result.step_peak if result.agrees else worst
+    said = f"the {layer.name} {'are' if layer.name.endswith('s') else 'is'} predicted {_off(layer.error)}"
+    tolerance = _percent(result.tolerance)
+    if not result.agrees:
+        return f"agreement: none: {said}, beyond the tolerance of {tolerance}"
+    if abs(layer.error) <= min(CLOSE, result.tolerance):
+        return f"agreement: agrees within {_percent(min(CLOSE, result.tolerance))} ({said})"
+    return f"agreement: differs by {_percent(abs(layer.error))}, within the tolerance of {tolerance} ({said})"
+
+
+def _off(error: float) -> str:
+    if not error:
+        return "exactly"
+    return f"{_percent(abs(error))} too {'high' if error > 0 else 'low'}"
+
+
+def _percent(share: float) -> str:
+    """A share in per cent with the decimals that tell it from 0."""
+    if share == float("inf"):
+        return "infinitely"
+    percent = 100 * share
+    if percent >= 10 or percent == round(percent):
+        return f"{percent:.0f} %"
+    return f"{percent:.1f} %" if percent >= 0.05 else "less than 0.1 %"
+
+
+def _headline(console: Console, result: Verification, width: int) -> None:
+    what = step_words(result.step, result.batch)
+    counted = f"predicted and measured in {plural(len(result.runs), 'run')}"
+    name = shorten(short_target(result.target), max(12, width - len(f" {what}: {counted}")))
+    console.print(f"{name} {what}: {counted}", style="bold")
+    version, threads = result.versions.get("tensorflow", "?"), int(result.facts.get("threads", 1))
+    workers = plural(threads, "intra-op thread")
+    console.print(f"TensorFlow {version} on this CPU, {result.order} order, {workers}, 1 inter-op", style="dim")
+
+
+def _layers(console: Console, result: Verification) -> None:
+    """The three kinds of memory, and the spread of the one that is not settled."""
+    table = _grid("left", "right", "right", "left")
+    table.add_row("", "predicted", "measured", "prediction is", style="dim")
+    for layer in result.layers:
+        sizes = format_bytes(layer.predicted_bytes), format_bytes(layer.measured_bytes)
+        said = "exact" if not layer.error else _off(layer.error)
+        table.add_row(layer.name, *sizes, said, style="bold" if layer is result.step_peak else None)
+    peaks = [run.step_peak_bytes for run in result.runs]
+    inside = sum(run.inside for run in result.runs)
+    table.add_row("  lowest", format_bytes(result.range_bytes[0]), format_bytes(min(peaks)), "")
+    where = f"{inside} of {plural(len(peaks), 'run')} within the range"
+    table.add_row("  highest", format_bytes(result.range_bytes[1]), format_bytes(max(peaks)), where)
+    in_use = max(run.in_use_peak_bytes for run in result.runs)
+    predicted = "–" if result.in_use_peak_bytes is None else format_bytes(result.in_use_peak_bytes)
+    table.add_row("allocator", predicted, format_bytes(in_use), "in use at its peak, rounded by BFC")
+    _section(console, "", table)
+
+
+def _peak(console: Console, result: Verification, width: int) -> None:
+    tensors = result.tensors
+    table = _grid("left", "left")
+    room = width - 16
+    if tensors.predicted_op == tensors.measured_op:
+        table.add_row("same op", shorten(tensors.measured_op, room))
+    else:
+        table.add_row("predicted", shorten(tensors.predicted_op, room))
+        table.add_row("measured", shorten(tensors.measured_op, room))
+    _section(console, f"Op at the peak{_of_run(result)}", table)
+
+
+def _of_run(result: Verification) -> str:
+    return f" of run {result.tensors.run + 1}, in the nearest order" if len(result.runs) > 1 else ""
+
+
+def _tensors(console: Console, tensors: Tensors, width: int, top: int) -> None:
+    """Bytes alive at the peak by op type: in both, only predicted, only measured; then what differs."""
+    table = _grid("left", "right", "right", "right")
+    table.add_row("made by", "in both", "predicted only", "measured only", style="dim")
+    rows = sorted(
+        tensors.by_op_type,
+        key=lambda row: (-row.matched_bytes - row.predicted_only_bytes - row.measured_only_bytes, row.op_type),
+    )
+    shown = rows if len(rows) <= top + 1 else rows[:top]
+    for row in shown:
+        sizes = row.matched_bytes, row.predicted_only_bytes, row.measured_only_bytes
+        table.add_row(shorten(row.op_type, width - 48), *map(_cell, sizes))
+    rest = rows[len(shown) :]
+    if rest:
+        sums = (
+            sum(row.matched_bytes for row in rest),
+            sum(row.predicted_only_bytes for row in rest),
+            sum(row.measured_only_bytes for row in rest),
+        )
+        table.add_row(f"… {len(rest)} others", *map(_cell, sums))
+    ours, real = tensors.predicted_peak_bytes, tensors.measured_peak_bytes
+    totals = tensors.matched_bytes, ours - tensors.matched_bytes, real - tensors.matched_bytes
+    table.add_row("step peak", *map(_cell, totals), style="bold")
+    share = f"{100 * tensors.matched_share:.1f} %"
+    _section(
+        console,
+        "Alive at the peak, tensor by tensor",
+        table,
+        f"{tensors.matched} of {plural(tensors.measured, 'measured buffer')} match one of the same op and size: "
+        f"{share} of the bytes",
+    )
+    _differences(console, tensors, width, top)
+
+
+def _differences(console: Console, tensors: Tensors, width: int, top: int) -> None:
+    """The buffers that are alive at one peak only, most bytes first."""
+    if not tensors.differences:
+        return
+    table = _grid("right", "left", "left")
+    for item in tensors.differences[:top]:
+        side = "measured only" if item.count > 0 else "predicted only"
+        table.add_row(format_bytes(item.bytes * abs(item.count)), side, shorten(item.op or "(no op)", width - 30))
+    left = tensors.differences[top:]
+    if left:
+        rest = sum(item.bytes * abs(item.count) for item in left)
+        table.add_row(format_bytes(rest), plural(len(left), "other"), "")
+    _section(console, "What differs", table)
+
+
+def _notes(console: Console, result: Verification) -> None:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for number, note in enumerate(result.notes):
+        table.add_row("" if number else "Note", note.rstrip("."))
+    console.print()
+    console.print(table)
+
+
+def _cell(size: int) -> str:
+    return format_bytes(size) if size else "–"
+
+
+def _section(console: Console, title: str, table: Table, lead: str = "") -> None:
+    from rich.padding import Padding
+
+    console.print()
+    if title:
+        console.print(title, style="bold")
+    if lead:
+        console.print(lead, style="dim")
+    console.print(Padding(table, (0, 0, 0, 2), expand=False))
+
+
+def _grid(*aligned: str) -> Table:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    for side in aligned:
+        table.add_column(justify="right" if side == "right" else "left", no_wrap=True, overflow="ellipsis")
+    return table
