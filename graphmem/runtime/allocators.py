@@ -1,8 +1,8 @@
 """Allocators: what TensorFlow's memory allocators make of a sequence of requests.
 
-`Exact` counts the bytes asked for; cudaMallocAsync's statistics do the same. `Bfc` is TensorFlow's default on GPUs: best
-fit with coalescing (`tsl/framework/bfc_allocator.cc`). In its statistics a chunk counts with all that it takes: its
-rounding, and what was not split off.
+`Exact` counts the bytes asked for; cudaMallocAsync's statistics do the same. `Bfc` is TensorFlow's default on GPUs:
+best fit with coalescing (`tsl/framework/bfc_allocator.cc`). In its statistics a chunk counts with all that it takes:
+its rounding, and what was not split off.
 
 Worked example, of the tests too: a pool of one region, requests of 300, 300 and 100 bytes, then the first is freed:
 
@@ -71,6 +71,7 @@ class Allocator(Protocol):
     """Serves requests in the order given; `buffer` is any number not in use."""
 
     name: str
+    in_use: int
 
     def alloc(self, buffer: int, nbytes: int) -> None:
         """Find room for a buffer of some bytes; one of 0 bytes needs none.

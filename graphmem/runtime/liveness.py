@@ -37,6 +37,7 @@ class Lifetimes:
         resident: whether it lives outside of the step (variables, arguments, constants): not part of its peak.
         host: whether it lives in host memory while the step runs on a GPU: not part of its peak either.
         value_buffer: value of the schedule -> buffer, -1 for none.
+        before, after: number of a variable -> the buffer that it has before the step, and after it.
         unknown: ops whose scratch has an unknown size.
     """
 
@@ -49,6 +50,8 @@ class Lifetimes:
     resident: list[bool] = field(default_factory=list)
     host: list[bool] = field(default_factory=list)
     value_buffer: list[int] = field(default_factory=list)
+    before: dict[int, int] = field(default_factory=dict)
+    after: dict[int, int] = field(default_factory=dict)
     unknown: dict[int, None] = field(default_factory=dict)
 
 
@@ -130,6 +133,7 @@ class _Walk:
             for value in range(base, base + len(effect.outputs)):
                 if not readers[value]:
                     self._unread(value)
+        out.after = self.variables
         out.nbytes = [made[0] for made in self.made]
         out.op = [made[1] for made in self.made]
         out.slot = [made[2] for made in self.made]
@@ -169,7 +173,8 @@ class _Walk:
         if op.outputs[0].dtype == "resource":
             if kind == "variable" and number not in self.variables:
                 nbytes = self.graph.variables[number].nbytes
-                self.variables[number] = self._new(made._replace(nbytes=nbytes, host=False), holders=1)
+                buffer = self._new(made._replace(nbytes=nbytes, host=False), holders=1)
+                self.variables[number] = self.out.before[number] = buffer
             self.handles[base] = number if kind == "variable" else NOTHING
         else:
             self._give(base, self._new(made, holders=1))

@@ -264,4 +264,3 @@ def check(bfc: Bfc, live: dict[int, int]) -> None:
     assert bfc.stats.bytes_in_use == sum(size for _, size in bfc.chunks.values()) >= sum(live.values())
     assert bfc.stats.peak_bytes_in_use >= bfc.stats.bytes_in_use
     assert 0 <= bfc.stats.fragmentation <= 1
-

@@ -1,0 +1,191 @@
+"""A simulated step under an allocator: what it has in use at the peak, and whether a limit is enough.
+
+What a step gets depends on what was allocated and freed before it, so the replay starts where a program does: variables
+are made, with what their initial values take on the way; the constants of the function; a first step, to warm up; then
+the step that is reported, as `tf.config.experimental.get_memory_info` would see it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphmem.graph.model import StepGraph, Variable
+from graphmem.runtime.allocators import Allocator, OutOfMemory, Stats
+from graphmem.runtime.liveness import SCRATCH, Lifetimes
+from graphmem.runtime.simulate import Simulation
+
+#: What a handle of an eager variable takes on the CPU (bytes): `VarHandleOp` keeps a tensor of one `ResourceHandle`.
+HANDLE_BYTES = 200
+
+#: What an initial value needs besides tensors of its variable's size (bytes): its shape, or a seed.
+SMALL_BYTES = 8
+
+#: Steps replayed; the last one is reported.
+STEPS = 2
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A request that the allocator could not serve.
+
+    Attributes:
+        step: 0: the variables do not fit, 1: the first step fails, 2: a later one, though the first did not.
+        op: index of the op that asked; `None` before the step.
+        requested: bytes that it asked for.
+        free: bytes free at that moment, in however many pieces.
+        largest_free: the largest of the pieces (bytes).
+    """
+
+    step: int
+    op: int | None
+    requested: int
+    free: int
+    largest_free: int
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What an allocator made of a step.
+
+    Attributes:
+        name: the allocator's.
+        base_bytes: in use before the step that is reported.
+        peak: the allocator's figures when most was in use; where it fails, until then.
+        position: schedule position of that moment, -1 before the step.
+        fails: what it could not serve, if anything.
+    """
+
+    name: str
+    base_bytes: int
+    peak: Stats
+    position: int
+    fails: Failure | None
+
+
+def replay(simulation: Simulation, allocator: Allocator) -> Allocation:
+    """Feed an allocator, new and empty, with what a program asks for up to and in its second step."""
+    return _Replay(simulation, allocator).run()
+
+
+class _Replay:
+    """Requests in order; buffers are numbered anew in every step."""
+
+    def __init__(self, simulation: Simulation, allocator: Allocator) -> None:
+        self.graph: StepGraph = simulation.graph
+        self.lives: Lifetimes = simulation.lifetimes
+        self.ops = simulation.schedule.ops
+        self.on_gpu = simulation.env.device == "gpu"
+        self.allocator = allocator
+        self.numbers = 0
+        self.step = 0
+        self.op: int | None = None
+        self.variables: dict[int, int] = {}
+        self.base, self.peak, self.position = 0, Stats(), -1
+
+    def run(self) -> Allocation:
+        fails = None
+        try:
+            self._program()
+            self._constants()
+            born, freed = self._events()
+            for self.step in range(1, STEPS + 1):
+                self._reset()
+                self._replay_step(born, freed)
+        except OutOfMemory as error:
+            fails = Failure(self.step, self.op, error.requested, error.free, error.largest_free)
+        return Allocation(self.allocator.name, self.base, self.peak, self.position, fails)
+
+    # --- before the step
+
+    def _program(self) -> None:
+        """Weights, a batch, and what the optimizer and metrics keep, in the order in which programs make them."""
+        numbered = list(enumerate(self.graph.variables))
+        for number, variable in numbered:
+            if variable.role == "weight":
+                self._variable(number, variable)
+        for argument in self.graph.arguments:
+            self._alloc(argument.nbytes)
+        for number, variable in numbered:
+            if variable.role != "weight":
+                self._variable(number, variable)
+
+    def _variable(self, number: int, variable: Variable) -> None:
+        """A variable adopts the last tensor that its initial value takes; those before it are freed (measured)."""
+        others = [self._alloc(SMALL_BYTES), *(self._alloc(variable.nbytes) for _ in range(_tensors_before(variable)))]
+        self.variables[number] = self._alloc(variable.nbytes)
+        for other in reversed(others):
+            self.allocator.free(other)
+        if variable.role != "constant" and not self.on_gpu:
+            self._alloc(HANDLE_BYTES)
+
+    def _constants(self) -> None:
+        """Made once, when the function's kernels are, however often a loop runs them."""
+        lives, ops, made = self.lives, self.graph.ops, set()
+        for buffer, op in enumerate(lives.op):
+            if lives.resident[buffer] and ops[op].type == "Const" and not lives.host[buffer]:
+                if (op, lives.slot[buffer]) not in made:
+                    self._alloc(lives.nbytes[buffer])
+                made.add((op, lives.slot[buffer]))
+
+    def _alloc(self, nbytes: int | None) -> int:
+        number = self.numbers
+        self.numbers += 1
+        self.allocator.alloc(number, nbytes or 0)
+        return number
+
+    # --- the step
+
+    def _events(self) -> tuple[list[int], list[int]]:
+        """Buffers in the order in which a step asks for them, and in the order in which they are given back."""
+        lives, ops = self.lives, self.graph.ops
+        counted = [buffer for buffer, nbytes in enumerate(lives.nbytes) if nbytes and not lives.host[buffer]]
+        kept, before = set(lives.after.values()), set(lives.before.values())
+        late = [(slot == SCRATCH) == _output_first(ops[op].type) for op, slot in zip(lives.op, lives.slot, strict=True)]
+        born = [buffer for buffer in counted if not lives.resident[buffer]]
+        born.sort(key=lambda buffer: (lives.born[buffer], late[buffer]))
+        freed = [
+            buffer for buffer in counted if buffer not in kept and (buffer in before or not lives.resident[buffer])
+        ]
+        freed.sort(key=lambda buffer: lives.freed[buffer])
+        return born, freed
+
+    def _reset(self) -> None:
+        self.base = self.allocator.in_use
+        self.peak, self.position = self.allocator.stats, -1
+
+    def _replay_step(self, born: list[int], freed: list[int]) -> None:
+        """Each op's requests, after what the ops before it gave back."""
+        lives, allocator, first = self.lives, self.allocator, self.numbers
+        self.numbers += len(lives.nbytes)
+        held = {buffer: self.variables[number] for number, buffer in lives.before.items()}
+        most, gone = self.peak.bytes_in_use, 0
+        for buffer in born:
+            position = lives.born[buffer]
+            while gone < len(freed) and lives.freed[freed[gone]] <= position:
+                allocator.free(held.get(freed[gone], first + freed[gone]))
+                gone += 1
+            self.op = self.ops[position]
+            allocator.alloc(first + buffer, lives.nbytes[buffer] or 0)
+            if allocator.in_use > most:
+                most = allocator.in_use
+                self.peak, self.position = allocator.stats, position
+        for buffer in freed[gone:]:
+            allocator.free(held.get(buffer, first + buffer))
+        for number, buffer in lives.after.items():
+            self.variables[number] = held.get(buffer, first + buffer)
+
+
+def _tensors_before(variable: Variable) -> int:
+    """How many tensors of a variable's size its initial value takes besides the one that it keeps.
+
+    Measured with Keras: random numbers are drawn, scaled and shifted; zeros and ones are filled in; the accumulator of
+    Adagrad and FTRL is ones, scaled. Which a variable has is told by its shape and name, so this is a guess.
+    """
+    if variable.role == "weight" and variable.trainable and len(variable.shape or ()) > 1:
+        return 2
+    return int(variable.role == "optimizer state" and variable.name.endswith("accumulator"))
+
+
+def _output_first(op_type: str) -> bool:
+    """Whether a kernel asks for its outputs before its scratch: convolutions do, all others measured do not."""
+    return "Conv" in op_type
