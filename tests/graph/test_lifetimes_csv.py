@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from graphmem.errors import TargetError
+from graphmem.graph.lifetimes_csv import Row, peak_of, read_lifetimes, write_lifetimes
 from graphmem.ops.registry import Env
-from graphmem.runtime.lifetimes_csv import Row, peak_of, read_lifetimes, rows_of, write_lifetimes
+from graphmem.report.lifetimes import lifetimes_of
 from graphmem.runtime.simulate import Simulation, simulate
 from tests import graphs
 
@@ -38,7 +39,7 @@ def test_both_instances_are_there() -> None:
 
 def test_a_step_is_written_buffer_by_buffer() -> None:
     """The diamond: `top` lives until `right` has read it, the result until the step ends."""
-    assert write_lifetimes(replay("diamond")) == "id,lower,upper,size\n1,1,4,8\n2,2,5,16\n3,3,5,32\n4,4,6,64\n"
+    assert write_lifetimes(lifetimes_of(replay("diamond"))) == "id,lower,upper,size\n1,1,4,8\n2,2,5,16\n3,3,5,32\n4,4,6,64\n"
 
 
 @pytest.mark.parametrize(
@@ -46,14 +47,14 @@ def test_a_step_is_written_buffer_by_buffer() -> None:
 )
 def test_what_is_written_is_read_and_has_the_peak_of_the_simulation(name: str) -> None:
     simulation = replay(name)
-    rows = read_lifetimes(write_lifetimes(simulation))
-    assert rows == rows_of(simulation)
+    rows = lifetimes_of(simulation)
+    assert read_lifetimes(write_lifetimes(rows)) == rows
     assert peak_of(rows) == simulation.peak
 
 
 def test_residents_and_unknown_sizes_are_no_buffers_of_the_step() -> None:
-    assert [row.size for row in rows_of(replay("inplace_update"))] == [64]
-    assert all(row.size > 0 for row in rows_of(replay("unknown_size")))
+    assert [row.size for row in lifetimes_of(replay("inplace_update"))] == [64]
+    assert all(row.size > 0 for row in lifetimes_of(replay("unknown_size")))
 
 
 def test_a_buffer_that_starts_when_another_ends_does_not_meet_it() -> None:
