@@ -39,7 +39,8 @@ def test_both_instances_are_there() -> None:
 
 def test_a_step_is_written_buffer_by_buffer() -> None:
     """The diamond: `top` lives until `right` has read it, the result until the step ends."""
-    assert write_lifetimes(lifetimes_of(replay("diamond"))) == "id,lower,upper,size\n1,1,4,8\n2,2,5,16\n3,3,5,32\n4,4,6,64\n"
+    written = write_lifetimes(lifetimes_of(replay("diamond")))
+    assert written == "id,lower,upper,size\n1,1,4,8\n2,2,5,16\n3,3,5,32\n4,4,6,64\n"
 
 
 @pytest.mark.parametrize(
