@@ -23,7 +23,7 @@ _ERRORS = (TargetError, UserCodeError, CheckFailed)
 
 def main(folder: str, parent: int) -> None:
     """Do what the folder's request says and leave the result there: figures, or the one sentence of a failure."""
-    _end_with(parent, folder)
+    end_with(parent, folder)
     try:
         result = _measured(Path(folder), json.loads((Path(folder) / REQUEST).read_text()))
     except GraphmemError as error:
@@ -115,7 +115,7 @@ def _sentence(error: Any) -> str:
     return said if said.endswith(".") else f"{said}."
 
 
-def _end_with(parent: int, folder: str) -> None:
+def end_with(parent: int, folder: str) -> None:
     """End this process when the parent is gone, and leave no file behind."""
 
     def watch() -> None:

@@ -26,14 +26,7 @@ def compare(
         tolerance: see `Verification`.
         notes: see `Verification`.
     """
-    low, high = report.step_peak_range_bytes
-    measured = [
-        MeasuredRun(
-            run.replay.peak, low <= run.replay.peak <= high, run.replay.peak_op, run.replay.in_use_before,
-            run.replay.in_use_peak, len(run.replay.curve), run.seconds,
-        )
-        for run in runs
-    ]  # fmt: skip
+    measured = [_measured(run, report.step_peak_range_bytes) for run in runs]
     layers = [
         Layer("variables", report.variables_bytes, runs[0].variables_bytes),
         Layer("inputs", report.argument_bytes, runs[0].argument_bytes),
@@ -48,12 +41,25 @@ def compare(
         versions=dict(report.versions),
         facts=dict(report.facts),
         layers=layers,
-        range_bytes=(low, high),
+        range_bytes=report.step_peak_range_bytes,
         runs=measured,
         tensors=compare_tensors(nearest, runs[nearest], drawn),
         in_use_peak_bytes=report.allocator.get("peak_in_use_bytes"),
         tolerance=tolerance,
         notes=notes,
+    )
+
+
+def _measured(run: Run, predicted: tuple[int, int]) -> MeasuredRun:
+    done, (low, high) = run.replay, predicted
+    return MeasuredRun(
+        step_peak_bytes=done.peak,
+        inside=low * (1 - SAME) <= done.peak <= high * (1 + SAME),
+        peak_op=done.peak_op,
+        in_use_before_bytes=done.in_use_before,
+        in_use_peak_bytes=done.in_use_peak,
+        allocations=len(done.curve),
+        seconds=run.seconds,
     )
 
 

@@ -34,7 +34,7 @@ class MeasuredRun:
 
     Attributes:
         step_peak_bytes: the most that it held at one moment, as requested.
-        inside: whether that is within the range predicted.
+        inside: whether that is within the range predicted, give or take 0.5 %, which counts as the same peak.
         peak_op: the op that was running then.
         in_use_before_bytes, in_use_peak_bytes: what the allocator called in use, before the step and at most.
         allocations: how many there were.

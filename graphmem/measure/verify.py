@@ -66,8 +66,8 @@ def check_memory(report: Report, free: int | None) -> None:
     if free is not None and needed + TENSORFLOW_BYTES > free:
         raise CheckFailed(
             f"the step was not run: it needs {format_bytes(needed)} as predicted, TensorFlow itself "
-            f"{format_bytes(TENSORFLOW_BYTES)}, and this machine has {format_bytes(free)} free; take a smaller --batch, or "
-            "pass --force to run it all the same."
+            f"{format_bytes(TENSORFLOW_BYTES)}, and this machine has {format_bytes(free)} free; take a smaller "
+            "--batch, or pass --force to run it all the same."
         )
 
 

@@ -46,16 +46,15 @@ def verification_text(result: Verification, width: int = 80, top: int = 8, color
 
 
 def verdict(result: Verification) -> str:
-    """The last line, such as `agreement: agrees within 1 % (the step peak is predicted 0.4 % too low)`."""
+    """The last line, such as `agreement: agrees within 1 % (step peak predicted 0.4 % too low)`."""
     worst = max(result.layers, key=lambda layer: abs(layer.error))
     layer = result.step_peak if result.agrees else worst
-    said = f"the {layer.name} {'are' if layer.name.endswith('s') else 'is'} predicted {_off(layer.error)}"
-    tolerance = _percent(result.tolerance)
+    said, tolerance = f"{layer.name} predicted {_off(layer.error)}", _percent(result.tolerance)
     if not result.agrees:
-        return f"agreement: none: {said}, beyond the tolerance of {tolerance}"
+        return f"agreement: none: {said} (tolerance {tolerance})"
     if abs(layer.error) <= min(CLOSE, result.tolerance):
         return f"agreement: agrees within {_percent(min(CLOSE, result.tolerance))} ({said})"
-    return f"agreement: differs by {_percent(abs(layer.error))}, within the tolerance of {tolerance} ({said})"
+    return f"agreement: differs within the tolerance of {tolerance} ({said})"
 
 
 def _off(error: float) -> str:
@@ -71,7 +70,7 @@ def _percent(share: float) -> str:
     percent = 100 * share
     if percent >= 10 or percent == round(percent):
         return f"{percent:.0f} %"
-    return f"{percent:.1f} %" if percent >= 0.05 else "less than 0.1 %"
+    return f"{percent:.1f} %" if percent >= 0.05 else "< 0.1 %"
 
 
 def _headline(console: Console, result: Verification, width: int) -> None:
