@@ -93,10 +93,10 @@ def shape_cell(item: FrontierBuffer, common: str = "") -> str:
     if item.role == "scratch":
         return "of this op"
     if item.shape is None:
-        text = "unknown rank"
+        text = item.dtype if item.dtype == "list element" else "unknown rank"
     else:
         text = "×".join("?" if dim is None else str(dim) for dim in item.shape) or "scalar"
-    return text if item.dtype == common else f"{text} {item.dtype}"
+    return text if item.dtype in (common, text) else f"{text} {item.dtype}"
 
 
 def size_cell(size: int | None) -> str:

@@ -98,7 +98,7 @@ def remarks(report: Report) -> list[tuple[str, str]]:
     lines += [("Not counted", text) for text in report.not_counted]
     lines += [("Note", text) for text in report.notes]
     facts = [f"{name} {value}" for name, value in report.facts.items()]
-    products = {"tensorflow": "TensorFlow", "keras": "Keras"}
+    products = {"tensorflow": "TensorFlow", "keras": "Keras", "tf_keras": "tf_keras"}
     facts += [f"{products.get(name, name)} {version}" for name, version in report.versions.items()]
     lines.append(("Set-up", ", ".join(map(unbroken, [f"{report.ops:,} ops", *facts]))))
     if short_target(report.target) != report.target.removeprefix("app:"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphmem.graph.model import PHASES, ROLES
+from graphmem.graph.model import PHASES, ROLES, Op, StepGraph
 from graphmem.report.report import FrontierBuffer, ScopeRow, Timeline
 from graphmem.runtime.liveness import COPY, SCRATCH
 from graphmem.runtime.simulate import Simulation, counted, timeline
@@ -43,7 +43,9 @@ def _row(simulation: Simulation, buffer: int) -> FrontierBuffer:
     if slot == SCRATCH:
         name, shape, dtype = f"{op.name} (scratch)", None, ""
     elif slot == COPY:
-        name, shape, dtype = f"{op.name} (copy of the variable)", None, ""
+        name, shape, dtype = _copied(simulation.graph, op)
+    elif op.outputs[slot].dtype == "variant":
+        name, shape, dtype = f"{op.name} (list element)", None, "list element"
     else:
         name, shape, dtype = f"{op.name}:{slot}", op.outputs[slot].shape, op.outputs[slot].dtype
     return FrontierBuffer(
@@ -63,6 +65,16 @@ def _row(simulation: Simulation, buffer: int) -> FrontierBuffer:
         source=op.source,
         op=op.name,
     )
+
+
+def _copied(graph: StepGraph, op: Op) -> tuple[str, tuple[int | None, ...] | None, str]:
+    """Name, shape and dtype of the copy of a variable that an op updates."""
+    for producer, _ in op.inputs:
+        kind, number = graph.ops[producer].attrs.get("_arg", ("", -1))
+        if kind == "variable":
+            variable = graph.variables[number]
+            return f"{variable.name} (copy)", variable.shape, variable.dtype
+    return f"{op.name} (copy of a variable)", None, ""
 
 
 def by_role(rows: Iterable[FrontierBuffer]) -> dict[str, int]:

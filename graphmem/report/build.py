@@ -6,12 +6,19 @@ from typing import Any
 
 from graphmem.graph.model import StepGraph
 from graphmem.report import attribute, notes
+from graphmem.report.allocation import allocation_notes, allocator_fields
 from graphmem.report.report import PeakPoint, Report
+from graphmem.runtime.replay import Allocations
 from graphmem.runtime.simulate import Simulation
 
 
-def build_report(simulation: Simulation) -> Report:
-    """Everything that graphmem says about one simulated step; `StepGraph.info` says what was traced and how."""
+def build_report(simulation: Simulation, allocations: Allocations | None = None) -> Report:
+    """Everything that graphmem says about one simulated step; `StepGraph.info` says what was traced and how.
+
+    Args:
+        simulation: the step in its typical order.
+        allocations: what an allocator made of it, if one was simulated.
+    """
     graph, info = simulation.graph, simulation.graph.info
     rows = attribute.frontier(simulation)
     unknown_ops = notes.unknown_ops(simulation)
@@ -48,8 +55,8 @@ def build_report(simulation: Simulation) -> Report:
         by_scope=attribute.by_scope(rows),
         frontier=rows,
         not_counted=notes.not_counted(simulation),
-        notes=notes.findings(simulation),
-        allocator={"name": "exact", "peak_in_use_bytes": None, "pool_bytes": None, "fragmentation": None},
+        notes=[*notes.findings(simulation), *allocation_notes(graph, allocations)],
+        allocator=allocator_fields(graph, allocations),
         timeline=attribute.timeline_by_role(simulation),
         simulation=simulation,
     )

@@ -32,7 +32,7 @@ def unknown_sizes(simulation: Simulation) -> list[str]:
 def facts(simulation: Simulation) -> dict[str, str]:
     """What decides the figure besides the model, as short texts."""
     info = simulation.graph.info
-    known = dict(info.get("facts", {}))
+    known = {name: text for name, text in info.get("facts", {}).items() if name != "framework"}  # see `versions`
     known["threads"] = str(simulation.env.threads)
     if any(op.type.startswith("Conv3DBackprop") for op in simulation.graph.ops):
         known["L3 cache"] = format_bytes(simulation.env.l3_bytes)
@@ -62,13 +62,25 @@ def findings(simulation: Simulation) -> list[str]:
     """Assumptions and findings, one sentence each."""
     info, schedule = simulation.graph.info, simulation.schedule
     found = list(info.get("notes", []))
-    found += schedule.assumed
-    for name, count in sorted(schedule.loops.items()):
-        if count:
-            found.append(f"loop {name!r}: {count} iterations replayed")
+    found += _first(schedule.assumed, "further assumptions of this kind")
+    loops = [f"{_short(name)} {count}×" for name, count in sorted(schedule.loops.items()) if count]
+    if loops:
+        found.append(f"loops replayed: {', '.join(_first(loops, 'more'))}")
     if info.get("onednn_here") and not info.get("onednn"):
         found.append(
             "modelled with oneDNN off; TensorFlow turns it on for this CPU unless TF_ENABLE_ONEDNN_OPTS=0 is set, "
             "which changes kernels and their scratch"
         )
     return found
+
+
+def _first(items: list[str], rest: str, most: int = 4) -> list[str]:
+    """The first few of many, and how many are left."""
+    return items if len(items) <= most else [*items[:most], f"{len(items) - most} {rest}"]
+
+
+def _short(loop: str) -> str:
+    """A loop's name without what its gradient repeats of it."""
+    parts = [part for part in loop.split("/") if part not in ("gradient_tape", "while_grad")]
+    name = "/".join(dict.fromkeys(parts)).removesuffix("/while") or loop
+    return f"{name} (gradient)" if "while_grad" in loop or loop.startswith("gradient") else name

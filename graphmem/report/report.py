@@ -133,7 +133,8 @@ class Report:
         frontier: the buffers alive at the peak, largest first.
         not_counted: what the figures leave out, one sentence each.
         notes: findings and assumptions, one sentence each.
-        allocator: {"name", "peak_in_use_bytes", "pool_bytes", "fragmentation"}; `None` values where not simulated.
+        allocator: "name", "peak_in_use_bytes", "pool_bytes", "fragmentation", "fails" and more, see `docs/json.md`;
+            `None` values where not simulated.
         timeline: bytes over the schedule; `None` when the report was saved without it.
         simulation: the graph and its lifetimes, for `dag` and pictures; `None` in a loaded report.
     """

@@ -7,11 +7,13 @@ graph are walked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from graphmem.graph.model import Op, StepGraph
 from graphmem.trace.scopes import Scopes
 
+_SUM_NAME = re.compile(r"AddN(_\d+)?(/|$)")
 _UPDATES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 
 
@@ -23,16 +25,18 @@ def assign(graph: StepGraph, scopes: Scopes, optimizers: list[str]) -> None:
         scopes: the name scopes of layers.
         optimizers: name scopes in which optimizers make their ops.
     """
-    _phases(graph, tuple(f"{name}/" for name in optimizers if name))
+    _phases(graph, set(optimizers) - {""})
     _roles(graph)
     for op in graph.ops:
         op.scope = scopes.of_op(op.name)
+        if op.phase == "backward" and op.inputs and _SUM_NAME.match(op.name):
+            op.scope = graph.ops[op.inputs[0][0]].scope
     _update_scopes(graph)
 
 
-def _phases(graph: StepGraph, optimizers: tuple[str, ...]) -> None:
+def _phases(graph: StepGraph, optimizers: set[str]) -> None:
     ops = graph.ops
-    named = [_is_gradient(op.name) for op in ops]
+    named = _gradients(graph, optimizers)
     before = list(named)  # a gradient depends on it
     for index in range(len(ops) - 1, -1, -1):
         if before[index]:
@@ -43,17 +47,43 @@ def _phases(graph: StepGraph, optimizers: tuple[str, ...]) -> None:
         if named[index]:
             continue
         sources: Iterable[int] = (source for source, _ in op.inputs)
-        if before[index] and op.type != "AddN":  # rewrites share transposes and the like between both passes
+        if before[index]:  # rewrites share transposes and the like between both passes
             sources = (source for source in sources if not named[source])
         after[index] = any(after[source] for source in sources) or any(after[source] for source in op.controls)
     for index, op in enumerate(ops):
-        if named[index] or (after[index] and before[index]):
+        if _in_scope(op.name, optimizers):
+            op.phase = "update"
+        elif named[index] or (after[index] and before[index]):
             op.phase = "backward"
         elif after[index]:
-            gradients = op.type == "AddN" and all(ops[source].phase == "backward" for source, _ in op.inputs)
-            op.phase = "backward" if gradients else "update"
-        elif not before[index] and op.name.startswith(optimizers):
             op.phase = "update"
+    _serve_updates_only(graph, before)
+
+
+def _gradients(graph: StepGraph, optimizers: set[str]) -> list[bool]:
+    """Which ops make gradients: those that a tape named, and sums of nothing but gradients."""
+    named = [_is_gradient(op.name) and not _in_scope(op.name, optimizers) for op in graph.ops]
+    for index, op in enumerate(graph.ops):
+        if op.type in ("AddN", "AddV2") and len(op.inputs) > 1:
+            named[index] |= all(named[source] and _carries(graph.ops[source]) for source, _ in op.inputs)
+    return named
+
+
+def _serve_updates_only(graph: StepGraph, before: list[bool]) -> None:
+    """What only ops of the update read is part of it: learning rates, decayed momenta."""
+    ops = graph.ops
+    readers: list[set[str]] = [set() for _ in ops]
+    for index in range(len(ops) - 1, -1, -1):
+        op = ops[index]
+        if op.phase == "forward" and not before[index] and readers[index] == {"update"} and op.type != "_Arg":
+            op.phase = "update"
+        for source, _ in op.inputs:
+            readers[source].add(op.phase)
+
+
+def _in_scope(name: str, scopes: set[str]) -> bool:
+    first = name.partition("/")[0]
+    return "/" in name and (first in scopes or re.sub(r"_\d+$", "", first) in scopes)
 
 
 def _carries(op: Op) -> bool:
@@ -72,7 +102,7 @@ def _roles(graph: StepGraph) -> None:
             op.role = "constant"
         elif op.type == "_Arg":
             op.role = "input"
-        elif op.phase == "backward" and not _is_gradient(op.name) and op.type != "AddN":
+        elif op.phase == "backward" and not _is_gradient(op.name) and not _is_sum(graph, op):
             op.role = "activation"  # recomputed for the backward pass
         else:
             op.role = by_phase[op.phase]
@@ -80,6 +110,13 @@ def _roles(graph: StepGraph) -> None:
         if op.type == "_Retval":
             for source, _ in op.inputs:
                 _mark_output(graph, source)
+
+
+def _is_sum(graph: StepGraph, op: Op) -> bool:
+    """A sum of gradients, which TensorFlow names after nothing and Grappler may unroll into a temporary variable."""
+    if _SUM_NAME.match(op.name):
+        return True
+    return op.type in ("AddN", "AddV2") and all(graph.ops[source].phase == "backward" for source, _ in op.inputs)
 
 
 def _mark_output(graph: StepGraph, index: int) -> None:

@@ -27,11 +27,13 @@ class Scopes:
     Attributes:
         paths: name scope -> path of the layer ("encoder/block_3/conv2d").
         layers: id of a layer -> its path.
+        ops: names of the ops that were traced.
     """
 
     def __init__(self) -> None:
         self.paths: dict[str, str] = {}
         self.layers: dict[int, str] = {}
+        self.ops: set[str] = set()
         self._kept: list[Any] = []
         self._known: dict[str, str] = {}
         self._names: set[str] = set()
@@ -69,6 +71,7 @@ class Scopes:
 
     def _resolve(self, parent: str) -> str:
         parent += "/"
+        gradient = "gradient" in parent
         while True:
             shorter = _PREFIX.sub("", parent)
             bodies = _LOWERED.split(shorter)
@@ -77,6 +80,8 @@ class Scopes:
                 break
             parent = shorter
         scope = parent.rstrip("/")
+        if gradient and scope in self.ops:  # the gradient of an op is named after it
+            scope = scope.rpartition("/")[0]
         return self._recorded(scope) or "/".join(self._plain(part) for part in scope.split("/") if part)
 
     def _recorded(self, scope: str) -> str:

@@ -12,7 +12,7 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from graphmem.errors import TargetError
 from graphmem.graph.model import Argument, StepGraph, tensor_bytes
 from graphmem.target.step import Step
-from graphmem.target.user_code import user_errors
+from graphmem.target.user_code import step_errors
 from graphmem.trace import build, fold, handover, placement, roles, scopes, shapes, sources, variables
 from graphmem.version import __version__
 
@@ -47,13 +47,13 @@ def trace(
     function = step.function
     if not isinstance(function, polymorphic_function.Function):
         function = tf.function(function)
-    with scopes.watched(step.models) as seen, user_errors(step.user_files):
+    with scopes.watched(step.models) as seen, step_errors(step.user_files):
         concrete = function.get_concrete_function(*step.args, **step.kwargs)
     progress("rewriting")
     try:
         executed = _executed(concrete, step, device, rewrite)
     except handover.AlreadyInstantiated:  # by whoever owns the function: trace it anew
-        with scopes.watched(step.models) as seen, user_errors(step.user_files):
+        with scopes.watched(step.models) as seen, step_errors(step.user_files):
             concrete = function._clone(None).get_concrete_function(*step.args, **step.kwargs)
         executed = _executed(concrete, step, device, rewrite)
     progress("building the graph")
@@ -64,6 +64,7 @@ def trace(
     graph = fold.fold_constants(build.build(executed, shapes.infer(executed, given, concrete.graph), host))
     graph.arguments, graph.variables = arguments, captured
     _refer(graph)
+    seen.ops = {op.name for op in concrete.graph.get_operations()}
     roles.assign(graph, seen, [getattr(optimizer, "name", "") for optimizer in step.optimizers])
     sources.assign(graph, concrete, step.user_files)
     graph.info = _info(step, device, rewrite)
@@ -131,7 +132,7 @@ def _info(step: Step, device: str, rewrite: bool) -> dict[str, Any]:
     if step.framework in ("keras", "tf_keras"):
         import importlib
 
-        versions["keras"] = importlib.import_module(step.framework).__version__
+        versions[step.framework] = importlib.import_module(step.framework).__version__
     return {
         "target": step.target,
         "step": step.kind,

@@ -50,6 +50,9 @@ def _owned(step: Step, scopes: Scopes) -> dict[int, tuple[str, str, str]]:
             raw = _raw(variable)
             if id(raw) not in owned:
                 owned[id(raw)] = ("weight" if id(raw) in weights else "other state", _path(variable), "")
+        for metric in _list(model, "metrics"):
+            for variable in _list(metric, "variables"):
+                owned[id(_raw(variable))] = ("other state", _path(variable), "")
     for layer in scopes.seen():
         for variable in (*_list(layer, "_trainable_variables"), *_list(layer, "_non_trainable_variables")):
             raw = _raw(variable)
