@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib.util
 import linecache
 import os
 import re
@@ -26,6 +27,12 @@ _LIBRARIES = tuple(
 _GENERATED = "__autograph_generated_file"
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+#: How messages begin in which Keras or TensorFlow tell at length where they were.
+_WRAPPED = ("Exception encountered when calling", "in user code:")
+
+#: So many calls, and so many lines of a message, are shown.
+_FRAMES = 20
 
 #: Before this, Keras says at length that it could not call the user's layer.
 _KERAS_WRAPS = "Error encountered:"
@@ -58,14 +65,35 @@ def user_errors(files: Collection[str]) -> Iterator[None]:
         raise
     except SystemExit as error:
         raise UserCodeError(_exit_sentence(error, files)) from error
-    except Exception as error:
-        told = describe_error(error, files)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        told = None if type(error).__module__.startswith("graphmem.") else describe_error(error, files)
         if told is None:
             raise
         raise UserCodeError(*told) from error
 
 
-def describe_error(error: Exception, files: Collection[str]) -> tuple[str, str] | None:
+@contextlib.contextmanager
+def step_errors(files: Collection[str]) -> Iterator[None]:
+    """As `user_errors`; what TensorFlow or Keras refuses to trace, without a line of the user's, is told as well.
+
+    Raises:
+        UserCodeError: as there, or the step cannot be traced.
+    """
+    try:
+        with user_errors(files):
+            yield
+    except GraphmemError:
+        raise
+    except Exception as error:
+        raised_in = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
+        if raised_in.startswith(_PACKAGE + os.sep):
+            raise
+        raise UserCodeError(f"The step cannot be traced: {_one_line(error)}") from error
+
+
+def describe_error(error: BaseException, files: Collection[str]) -> tuple[str, str] | None:
     """One sentence and an excerpt about an error of the user's code; `None` if no line of the user's led to it."""
     if isinstance(error, SyntaxError) and error.filename and is_users(error.filename, files):
         return _syntax_sentence(error), _syntax_excerpt(error)
@@ -75,8 +103,13 @@ def describe_error(error: Exception, files: Collection[str]) -> tuple[str, str] 
     file, line, _ = frames[-1]
     where = f"{os.path.basename(file)} line {line}"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        package = error.name.partition(".")[0]
-        sentence = f"{where} needs the package {package!r}, which is not installed here."
+        package, dot, _ = error.name.partition(".")
+        if dot and _is_there(package):
+            sentence = f"{where} needs the module {error.name!r}, which {package!r} does not have."
+        else:
+            sentence = f"{where} needs the package {package!r}, which is not installed here."
+    elif isinstance(error, ImportError) and str(error).startswith("attempted relative import"):
+        sentence = f"{where} imports from its own package; name it as PACKAGE.MODULE:NAME, from the folder above."
     else:
         sentence = f"{where} raised {_one_line(error)}"
     return sentence, _excerpt(frames, error)
@@ -137,10 +170,18 @@ def exit_place(error: SystemExit, files: Collection[str]) -> str:
 def _exit_sentence(error: SystemExit, files: Collection[str]) -> str:
     frames = user_frames(error.__traceback__, files)
     name = os.path.basename(frames[-1][0]) if frames else "the script"
-    return f"{name} called {exit_place(error, files)} before any model was trained or found."
+    hint = "" if error.code in (None, 0) else "; if it needs arguments, give them after --"
+    return f"{name} called {exit_place(error, files)} before any model was trained or found{hint}."
 
 
-def _one_line(error: Exception) -> str:
+def _is_there(package: str) -> bool:
+    try:
+        return package in sys.modules or importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _one_line(error: BaseException) -> str:
     """`ValueError: what was said`, the first line of the message that says something, ended with a full stop."""
     message = _COLOUR.sub("", str(error))
     message = message.partition(_KERAS_WRAPS)[2] or message
@@ -157,14 +198,25 @@ def _traced_frames(message: str, files: Collection[str]) -> list[Frame]:
     return [frame for frame in found if is_users(frame[0], files)]
 
 
-def _excerpt(frames: list[Frame], error: Exception) -> str:
+def _excerpt(frames: list[Frame], error: BaseException) -> str:
     lines = []
-    for file, line, function in frames:
+    shown = [frame for index, frame in enumerate(frames) if index < _FRAMES // 2 or index >= len(frames) - _FRAMES // 2]
+    for index, (file, line, function) in enumerate(shown):
+        if index == _FRAMES // 2 and len(frames) > len(shown):
+            lines.append(f"  … {len(frames) - len(shown)} more calls")
         lines.append(f'  File "{file}", line {line}, in {function}')
         source = linecache.getline(file, line).strip()
         if source:
             lines.append(f"    {source}")
-    return "\n".join([*lines, *traceback.format_exception_only(type(error), error)]).rstrip()
+    return "\n".join([*lines, *_said(error)]).rstrip()
+
+
+def _said(error: BaseException) -> list[str]:
+    """The error as Python prints it; in one line where Keras or TensorFlow wrapped it in an account of their own."""
+    message = str(error)
+    if message.startswith(_WRAPPED) or _KERAS_WRAPS in message:
+        return [_one_line(error)]
+    return "".join(traceback.format_exception_only(type(error), error)).splitlines()[:_FRAMES]
 
 
 def _syntax_sentence(error: SyntaxError) -> str:

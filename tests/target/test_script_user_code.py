@@ -49,7 +49,11 @@ def test_an_exception_names_the_innermost_of_the_users_lines(raised, tmp_path):
         ),
         ("\nimport foo_bar.baz", "model.py line 2 needs the package 'foo_bar', which is not installed here."),
         ("x = 1\ndef f(:\n", "model.py line 2 column 7 is not valid Python: invalid syntax."),
-        ("import sys\nsys.exit(3)", "model.py called sys.exit(3) at line 2 before any model was trained or found."),
+        (
+            "import sys\nsys.exit(3)",
+            "model.py called sys.exit(3) at line 2 before any model was trained or found; if it needs arguments, give "
+            "them after --.",
+        ),
         ("raise SystemExit", "model.py called sys.exit() at line 1 before any model was trained or found."),
     ],
 )
