@@ -150,7 +150,11 @@ def _simulated(graph: StepGraph, settings: Settings, options: Options) -> Report
     from graphmem.runtime.simulate import simulate
 
     env = Env(threads=settings.threads or os.cpu_count() or 1, device=settings.device, l3_bytes=settings.l3_bytes)
-    return build_report(simulate(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims))
+    simulation = simulate(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims)
+    if options.unused_dims:
+        names = ", ".join(options.unused_dims)
+        raise TargetError(f"--set {names}: the step has no open dimension and no loop of that name; leave it out.")
+    return build_report(simulation)
 
 
 def _agree(graph: StepGraph, options: Options, settings: Settings, target: str) -> None:

@@ -67,8 +67,9 @@ class Branches:
         return self._larger[predicate]
 
     def _trip_count(self, frame: str) -> int:
-        for name, count in self.trips.items():
+        for name in self.trips:
             if frame == name or frame.endswith("/" + name) or name in frame.split("/"):
+                count = self.trips[name]
                 self.assumed[f"loop {frame} runs {count} times, as given"] = None
                 return count
         self.at_least = True

@@ -6,6 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphmem.errors import TargetError
+
+LARGEST_DIM = 2**31 - 1
+"""TensorFlow keeps shapes in int32 while a step runs."""
+
 
 @dataclass
 class Step:
@@ -42,6 +47,28 @@ class Step:
     keeps: list[Any] = field(default_factory=list)
 
 
+class Given(dict[str, int]):
+    """Values by name, which remembers the names that were looked up.
+
+    >>> given = Given(sequence=128, heigth=32)
+    >>> given["sequence"], given.unused
+    (128, ['heigth'])
+    """
+
+    def __init__(self, *args: Any, **kwargs: int) -> None:
+        super().__init__(*args, **kwargs)
+        self._used: set[str] = set()
+
+    def __getitem__(self, name: str) -> int:
+        self._used.add(name)
+        return super().__getitem__(name)
+
+    @property
+    def unused(self) -> list[str]:
+        """The names whose values nobody has asked for."""
+        return [name for name in self if name not in self._used]
+
+
 @dataclass(frozen=True)
 class Options:
     """What the user said about the target on the command line or in `analyze()`.
@@ -53,6 +80,9 @@ class Options:
         dims: values for open dimensions by name ("sequence" -> 128), by input ("x.1" -> 128), and trip counts of loops.
         loss, optimizer: Keras identifiers for a model that is not compiled; `None`: a default that the notes state.
         script_args: the arguments after `--`, for a script.
+
+    Raises:
+        TargetError: a batch or a dimension that no tensor can have.
     """
 
     kind: str | None = None
@@ -62,3 +92,14 @@ class Options:
     loss: str | None = None
     optimizer: str | None = None
     script_args: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dims", self.dims if isinstance(self.dims, Given) else Given(self.dims))
+        for name, value in [("batch", self.batch), *self.dims.items()]:
+            if value is not None and (type(value) is not int or not 1 <= value <= LARGEST_DIM):
+                raise TargetError(f"{name} must be a whole number from 1 to {LARGEST_DIM}, not {value!r}.")
+
+    @property
+    def unused_dims(self) -> list[str]:
+        """Names in `dims` that nothing has asked for so far."""
+        return self.dims.unused if isinstance(self.dims, Given) else []
