@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -47,6 +48,8 @@ def parse_target(target: str) -> Place:
     Raises:
         TargetError: the target has no form that is known, or its file is missing.
     """
+    if target in ("", "-"):
+        raise TargetError("The target is empty, or stdin; name a file, a module's object or app:NAME.")
     if target.startswith("app:"):
         return Place("app", "", parse_named(target[4:], target))
     path = Path(target)
@@ -62,7 +65,7 @@ def parse_target(target: str) -> Place:
     module, colon, name = target.partition(":")
     if colon and _MODULE.fullmatch(module):
         return Place("module", module, parse_named(name, target))
-    raise TargetError(_missing(path))
+    raise TargetError(_missing(path, module))
 
 
 def parse_named(text: str, target: str) -> Named:
@@ -105,6 +108,8 @@ def _file(path: Path) -> Place:
         return Place("saved", str(path))
     if suffix == ".ipynb":
         raise TargetError(f"{path} is a notebook; save it as a Python file, or call graphmem.analyze(model) in it.")
+    if suffix == ".graphmem":
+        raise TargetError(f"{path} is no trace that graphmem wrote, or is damaged; trace its model again.")
     raise TargetError(f"{path} is no Python file, saved model (.keras, .h5) or saved trace (.graphmem).")
 
 
@@ -114,7 +119,13 @@ def _folder(path: Path) -> Place:
     raise TargetError(f"{path} is a folder without a saved_model.pb, so no SavedModel; name a file.")
 
 
-def _missing(path: Path) -> str:
+def _missing(path: Path, module: str = "") -> str:
+    if path.is_symlink():
+        return f"{str(path)!r} is a link to {os.readlink(path)!r}, which does not exist."
+    if "." in module and _MODULE.fullmatch(module) and Path(module.partition(".")[0]).is_dir():
+        return f"There is no file {module!r}; if it is a module, say which of its names: {module}:NAME."
     beside = path.parent if path.parent.is_dir() else Path(".")
-    known = [str(p) if beside != Path(".") else p.name for p in sorted(beside.iterdir())[:2000]]
-    return f"There is no file {str(path)!r}{did_you_mean(str(path), known)}"
+    files = [p for p in sorted(beside.iterdir())[:2000] if p.suffix == path.suffix and p.exists()]
+    close = difflib.get_close_matches(path.stem.lower(), [p.stem.lower() for p in files], 3, 0.6)
+    named = list(dict.fromkeys(repr(str(p)) for stem in close for p in files if p.stem.lower() == stem))
+    return f"There is no file {str(path)!r}" + (f"; did you mean {' or '.join(named)}?" if named else ".")
