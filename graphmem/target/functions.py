@@ -10,7 +10,7 @@ from typing import Any
 from graphmem.errors import TargetError
 from graphmem.target.data import Described, with_batch
 from graphmem.target.keras_compile import facts_of_step, find_optimizers, is_optimizer
-from graphmem.target.keras_inputs import batch_of, source_files
+from graphmem.target.keras_inputs import batch_of, check_batch, source_files
 from graphmem.target.keras_models import framework_of
 from graphmem.target.live import layers_of
 from graphmem.target.specs import close_spec, parse_inputs, safe_name, spec_of
@@ -59,17 +59,22 @@ def step_of_callable(function: Callable[..., Any], options: Options, target: str
     parameters, needed = _parameters(function), required(function)
     given = _described(options)
     signature = getattr(function, "input_signature", None)
-    if signature is not None and not given:
-        names = [*parameters, *(f"x{i}" for i in range(len(parameters), len(signature)))]
-        args = tuple(_closed(spec, name, options) for spec, name in zip(signature, names, strict=False))
-        return _step(_without_signature(function, args, signature), args, {}, options, target)
+    if signature is not None:
+        names = [*parameters, *(f"x{i}" for i in range(len(parameters), len(signature)))][: len(signature)]
+        _check_against(dict(zip(names, signature, strict=True)), given)
+        specs = (given.get(name, spec) for name, spec in zip(names, signature, strict=True))
+        args = tuple(_closed(spec, name, options) for spec, name in zip(specs, names, strict=True))
+        check_batch(dict(zip(names, args, strict=True)), options)
+        return _step(*_within(function, args, signature), {}, options, target)
     if len(given) < len(needed):
         missing = [name for name in needed if name not in given] if set(given) <= set(parameters) else needed
         raise TargetError(
             f"{target} needs its input{'s' * (len(missing) > 1)} {_listed(missing)}; describe each with "
-            "--input NAME:DTYPE:SHAPE, such as x:float32:8x224x224x3."
+            "--input NAME:DTYPE:SHAPE, such as x:float32:8x224x224x3, or, if it builds a model, call it: "
+            f"{target}({missing[0]}=…)."
         )
     closed = {name: _closed(spec, name, options) for name, spec in given.items()}
+    check_batch(closed, options)
     if set(given) <= set(parameters):
         return _step(function, (), closed, options, target)
     if len(given) > len(parameters) and not _takes_any(function):
@@ -142,14 +147,27 @@ def _closed(value: Any, name: str, options: Options) -> Any:
     return tf.nest.map_structure(lambda leaf: close_spec(leaf, name, options.batch, options.dims), value)
 
 
-def _without_signature(function: Any, args: tuple[Any, ...], signature: Any) -> Any:
-    """The same function free to be traced for these shapes, where its signature leaves some open."""
+def _check_against(signature: dict[str, Any], given: dict[str, Any]) -> None:
+    """Refuse an `--input` that the function's own signature rules out."""
+    for name, spec in given.items():
+        if name not in signature:
+            raise TargetError(f"--input {name!r} names no input of the step; they are {_listed(list(signature))}.")
+        if not signature[name].is_compatible_with(spec):
+            said = f"{signature[name].dtype.name} {signature[name].shape}"
+            raise TargetError(f"--input {name!r} does not fit the step's own signature, which takes {said}.")
+
+
+def _within(function: Any, args: tuple[Any, ...], signature: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The function and arguments that fit it: free to be traced for these shapes, where its signature leaves some open.
+
+    TensorFlow takes the specs of a signature only as they are written there, names included.
+    """
     import tensorflow as tf
 
     same = all(a.shape == s.shape for a, s in zip(tf.nest.flatten(args), tf.nest.flatten(signature), strict=False))
     if same:
-        return function
-    return tf.function(function.python_function, jit_compile=getattr(function, "_jit_compile", None))
+        return function, tuple(signature)
+    return tf.function(function.python_function, jit_compile=getattr(function, "_jit_compile", None)), args
 
 
 def _signature(function: Any) -> inspect.Signature:

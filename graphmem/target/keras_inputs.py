@@ -42,7 +42,7 @@ def model_inputs(model: Any, options: Options, batch: int | None, notes: list[st
             raise TargetError(f"The model has no input {name!r}; its inputs are {', '.join(map(repr, leaves))}.")
         leaves[name] = _merge(name, leaves[name], spec)
     closed = [close_spec(spec, name, batch, options.dims) for name, spec in leaves.items()]
-    _check_batch(dict(zip(paths, closed, strict=True)), options)
+    check_batch(dict(zip(paths, closed, strict=True)), options)
     return tf.nest.pack_sequence_as(declared, closed)
 
 
@@ -221,6 +221,8 @@ def _merge(name: str, declared: Any, given: InputSpec) -> Any:
     if shape is not None and not _agree(shape, given.shape):
         said, taken = _text(given.shape), _text(shape)
         raise TargetError(f"--input {name!r} has the shape {said}, but the model takes {taken}.")
+    if (declared.dtype == tf.string) != (given.dtype == "string"):
+        raise TargetError(f"--input {name!r} has the dtype {given.dtype}, but the model takes {declared.dtype.name}.")
     dims = [b if b is not None else a for a, b in zip(shape or given.shape, given.shape, strict=True)]
     return tf.TensorSpec(dims, given.dtype, name=safe_name(name))
 
@@ -233,8 +235,12 @@ def _text(shape: Shape) -> str:
     return "x".join("?" if d is None else str(d) for d in shape) or "scalar"
 
 
-def _check_batch(closed: dict[str, Any], options: Options) -> None:
-    """Refuse a `--batch` that the model's own fixed first dimensions contradict."""
+def check_batch(closed: dict[str, Any], options: Options) -> None:
+    """Refuse a `--batch` that all the inputs' own fixed first dimensions contradict.
+
+    Raises:
+        TargetError: no input has this first dimension.
+    """
     firsts = {name: spec.shape[0] for name, spec in closed.items() if getattr(spec, "shape", None)}
     if options.batch is not None and firsts and options.batch not in firsts.values():
         name, first = next(iter(firsts.items()))

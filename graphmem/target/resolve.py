@@ -189,9 +189,10 @@ def _reads_as_script(path: Path) -> tuple[bool, bool]:
 
 def _leaves_backend_open(place: Place) -> bool:
     """Whether a script says nothing of Keras' backend, so that the environment's goes."""
-    if place.kind != "script" or not os.environ.get("KERAS_BACKEND"):
+    if place.kind != "script":
         return False
     try:
-        return b"KERAS_BACKEND" not in Path(place.where).read_bytes()
+        source = Path(place.where).read_bytes()
     except OSError:
         return False
+    return b"keras" in source and b"KERAS_BACKEND" not in source

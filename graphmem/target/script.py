@@ -123,6 +123,8 @@ def step_of_catch(caught: Caught, options: Options, target: str) -> Step:
             return _step_of_function(caught, options, target)
         assert caught.data is not None
         data = with_batch(caught.data, options.batch) if options.batch else caught.data
+        if data.batch == 0:
+            raise TargetError(f"{caught.where} calls {caught.name}() on no samples; give it data, or say --batch N.")
         model = caught.models[0]
         options = dataclasses.replace(options, kind=options.kind or caught.kind)
         step = step_of_model(model, options, specs=parts(data), batch=data.batch, target=target, live=False)
