@@ -42,8 +42,12 @@ def _check(path: str, force: bool, endings: Sequence[str]) -> None:
         raise TargetError(f"{path} exists; choose another name, or pass --force to replace it.")
     if not folder.is_dir():
         raise TargetError(f"{path} cannot be written: there is no folder {folder}; create it first.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise TargetError(f"{path} cannot be written: the folder {folder} does not permit it; choose another one.")
+    try:
+        with open(_temporary(path), "xb"):
+            pass
+        os.unlink(_temporary(path))
+    except OSError as error:
+        raise TargetError(f"{path} cannot be written: {error.strerror}; choose another place.") from error
     if ending in PICTURES and not endings:
         from graphmem.render.engines import find_engine
 
@@ -90,7 +94,7 @@ def replace_file(path: str, content: bytes) -> None:
     Raises:
         TargetError: it cannot be written.
     """
-    temporary = f"{path}.{os.getpid()}.tmp"
+    temporary = _temporary(path)
     try:
         try:
             with open(temporary, "xb") as file:
@@ -102,6 +106,10 @@ def replace_file(path: str, content: bytes) -> None:
             raise
     except OSError as error:
         raise TargetError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _temporary(path: str) -> str:
+    return f"{path}.{os.getpid()}.tmp"
 
 
 def _picture(fmt: str) -> Callable[[Report, int], bytes]:
