@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from graphmem.cli.options import shared_options
-from graphmem.cli.terminal import Terminal
+from graphmem.cli.terminal import Terminal, no_more_answers, open_standard_streams
 from graphmem.errors import GraphmemError, InternalError, UserCodeError
 
 VERBS = {"peak": "graphmem.cli.peak", "verify": "graphmem.cli.verify", "ops": "graphmem.cli.ops"}
@@ -103,8 +103,14 @@ def main(argv: list[str] | None = None) -> int:
         click.echo(error.ctx.get_help() if error.ctx else str(error), err=True)
         return 2
     except click.UsageError as error:
-        error.show(file=sys.stderr)
+        said = error.format_message().replace(". (Did you mean", "; did you mean").rstrip(".?)")
+        ending = "?" if "did you mean" in said else "."
+        verb = error.ctx.command_path if error.ctx else "graphmem"
+        terminal.complain(f"graphmem: {said[0].lower()}{said[1:]}{ending} `{verb} --help` tells the usage.")
         return 2
+    except BrokenPipeError:
+        no_more_answers()
+        return 0
     except (click.exceptions.Abort, KeyboardInterrupt):
         where = f" while {terminal.phase}" if terminal.phase else ""
         terminal.complain(f"graphmem: stopped{where}; nothing was written.")
@@ -132,4 +138,5 @@ def _failed(terminal: Terminal, error: Exception) -> int:
 
 def entry() -> NoReturn:
     """The console script."""
+    open_standard_streams()
     sys.exit(main())

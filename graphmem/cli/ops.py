@@ -11,6 +11,7 @@ import sys
 
 import click
 
+from graphmem.cli.options import Whole
 from graphmem.cli.terminal import answer, wants_color
 from graphmem.errors import TargetError
 from graphmem.ops.registry import Rule, all_rules
@@ -35,7 +36,7 @@ FEW = 10
 @click.command(help=HELP, short_help="What graphmem knows of each op.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
-@click.option("--width", type=click.IntRange(min=60), metavar="N", help="Columns; default: the terminal's, else 80.")
+@click.option("--width", type=Whole(60), metavar="N", help="Columns; default: the terminal's, else 80.")
 def ops(names: tuple[str, ...], as_json: bool, width: int | None) -> None:
     """Print rows of the op table."""
     rows = select(names)

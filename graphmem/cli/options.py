@@ -130,7 +130,25 @@ class Assignment(click.ParamType[tuple[str, int]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
         """Read one assignment; click's usage error if it is none."""
+        if isinstance(value, tuple):
+            return value
         name, equals, number = str(value).partition("=")
-        if not name or not equals or not number.strip().isdecimal():
-            self.fail(f"{value!r} is not NAME=VALUE with a whole number, such as sequence=128.", param, ctx)
+        if not name.strip() or not equals or not number.strip().isdecimal() or int(number) < 1:
+            self.fail(f"{value!r} is not NAME=VALUE with a whole number of 1 or more: sequence=128.", param, ctx)
         return name.strip(), int(number)
+
+
+class Whole(click.ParamType[int]):
+    """A whole number of at least `least`."""
+
+    name = "N"
+
+    def __init__(self, least: int = 1) -> None:
+        self.least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read one number; click's usage error if it is none."""
+        text = str(value).strip()
+        if not text.isdecimal() or int(text) < self.least:
+            self.fail(f"{value!r} is not a whole number of {self.least} or more.", param, ctx)
+        return int(text)

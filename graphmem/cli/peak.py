@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from graphmem.cli.options import CacheSize, with_defaults
+from graphmem.cli.options import CacheSize, Whole, with_defaults
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
 from graphmem.cli.terminal import Terminal, answer, wants_color
 from graphmem.settings import DEVICES, ORDERS, REFERENCE_L3_BYTES, Settings
@@ -44,7 +44,7 @@ Examples:
 @click.option("--rewrite/--no-rewrite", default=True, show_default=True, help="Apply TensorFlow's graph rewrites.")
 @click.option("--allocator", default="exact", show_default=True, metavar="NAME", help="Allocator to model.")
 @click.option("--top", type=WHOLE, default=10, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
-@click.option("--width", type=click.IntRange(min=60), metavar="N", help="Columns; default: the terminal's, else 80.")
+@click.option("--width", type=Whole(60), metavar="N", help="Columns; default: the terminal's, else 80.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
               help="Also write FILE (.svg .png .pdf .dot .json .txt .html .graphmem); repeatable.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Replace existing files.")

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from graphmem.cli.options import Assignment
+from graphmem.cli.options import Assignment, Whole
 from graphmem.settings import STEPS
 from graphmem.target.step import Options
 
-WHOLE = click.IntRange(min=1)
+WHOLE = Whole()
 
 TARGETS = """\b
 TARGET is one of

@@ -11,8 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, TextIO
 
+from graphmem.errors import TargetError, UserCodeError
+
 if TYPE_CHECKING:
     from rich.status import Status
+
+
+LAST_WORDS = 12
+"""Lines that are shown of what a script wrote before it ended itself."""
 
 
 @dataclass
@@ -76,15 +82,26 @@ class Terminal:
             if real.isatty() and not (self.quiet or self.verbose or self.debug):
                 self._status = stack.enter_context(_spinner(real))
                 stack.callback(setattr, self, "_status", None)
-            yield
+            try:
+                yield
+            except UserCodeError as error:
+                if isinstance(error.__cause__, SystemExit):  # it has said why, as argparse does
+                    error.excerpt = "\n".join(_text_of(held).splitlines()[-LAST_WORDS:])
+                raise
             self.progress("")  # not if it failed: the phase then tells where
 
     def _replay(self, held: IO[bytes]) -> None:
         """Show what was held back."""
-        held.seek(0)
-        text = held.read().decode("utf-8", "replace").rstrip()
+        text = _text_of(held)
         if text:
             self.complain(f"--- written by TensorFlow and the target ---\n{text}\n--- end ---")
+
+
+def _text_of(held: IO[bytes]) -> str:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    held.seek(0)
+    return held.read().decode("utf-8", "replace").rstrip()
 
 
 @contextlib.contextmanager
@@ -145,4 +162,25 @@ def answer(text: str) -> None:
         sys.stdout.write(encodable(text, sys.stdout))
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the flush at exit has somewhere to go
+        no_more_answers()
+    except OSError as error:
+        no_more_answers()
+        raise TargetError(f"the answer cannot be written to stdout: {error.strerror}.") from error
+
+
+def no_more_answers() -> None:
+    """Drop what else would go to stdout, so that the flush at exit has somewhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def open_standard_streams() -> None:
+    """Give a process that was started with stdin, stdout or stderr closed (`>&-`) an empty one in its place.
+
+    Otherwise the next file that is opened gets its descriptor, and TensorFlow's noise goes there.
+    """
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor, which is this one
+            setattr(sys, name, open(descriptor, mode, closefd=False))

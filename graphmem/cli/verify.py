@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from graphmem.cli.options import with_defaults
+from graphmem.cli.options import Whole, with_defaults
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
 from graphmem.cli.terminal import Terminal, answer, wants_color
 from graphmem.errors import TargetError
@@ -44,14 +44,14 @@ Examples:
 @click.option("--orders", type=WHOLE, metavar="N", help="How many legal orders the range is taken over.")
 @click.option("--threads", type=WHOLE, metavar="N", help="Intra-op threads; default: this machine's cores.")
 @click.option("--runs", type=WHOLE, default=3, show_default=True, metavar="N", help="Processes, one step each.")
-@click.option("--warmup", type=click.IntRange(min=0), default=1, show_default=True, metavar="N",
+@click.option("--warmup", type=Whole(0), default=1, show_default=True, metavar="N",
               help="Calls of the step before the one measured.")  # fmt: skip
 @click.option("--timeout", type=click.FloatRange(min=1), default=900, show_default=True, metavar="SECONDS",
               help="Time that each process may take.")  # fmt: skip
 @click.option("--tolerance", type=click.FloatRange(min=0), default=3, show_default=True, metavar="PERCENT",
               help="Error up to which they agree.")  # fmt: skip
 @click.option("--top", type=WHOLE, default=8, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
-@click.option("--width", type=click.IntRange(min=60), metavar="N", help="Columns; default: the terminal's, else 80.")
+@click.option("--width", type=Whole(60), metavar="N", help="Columns; default: the terminal's, else 80.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
               help="Also draw the memory curves: .svg .png .pdf; repeatable.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Run what may not fit into memory; replace existing files.")

@@ -1,4 +1,4 @@
-"""What the user says about inputs: `--input NAME:DTYPE:SHAPE`, `--set NAME=VALUE`, `--batch N`; and open dimensions."""
+"""What the user says about inputs: `--input NAME:DTYPE:SHAPE`; and open dimensions, closed by `--set` and `--batch`."""
 
 from __future__ import annotations
 
@@ -84,18 +84,6 @@ def parse_inputs(texts: tuple[str, ...]) -> dict[str, InputSpec]:
             raise TargetError(f"--input {spec.name!r} is given twice.")
         specs[spec.name] = spec
     return specs
-
-
-def parse_set(text: str) -> tuple[str, int]:
-    """Read `NAME=VALUE` of `--set`: an open dimension (`sequence=128`, `x.1=128`) or a loop's trip count.
-
-    Raises:
-        TargetError: the text has another form or the value is no positive number.
-    """
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not name or not value.isdecimal() or int(value) < 1:
-        raise TargetError(f"--set {text!r} is not of the form NAME=NUMBER, such as sequence=128 or x.1=128.")
-    return name, int(value)
 
 
 def fill_shape(name: str, shape: Shape, batch: int | None, dims: Mapping[str, int]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 import pytest
 
 from graphmem.errors import TargetError
-from graphmem.target.specs import InputSpec, axis_name, fill_shape, parse_input, parse_inputs, parse_set, safe_name
+from graphmem.target.specs import InputSpec, axis_name, fill_shape, parse_input, parse_inputs, safe_name
 from graphmem.target.syntax import Named, Place, did_you_mean, parse_named, parse_target
 
 
@@ -45,14 +45,6 @@ def test_an_input_is_given_once():
     assert list(parse_inputs(("b:int32:1", "a:int32:2"))) == ["b", "a"]
     with pytest.raises(TargetError, match="'a' is given twice"):
         parse_inputs(("a:int32:1", "a:int32:2"))
-
-
-def test_set():
-    assert parse_set("sequence=128") == ("sequence", 128)
-    assert parse_set("x.1 = 7") == ("x.1", 7)
-    for text in ("sequence", "=3", "x=0", "x=-1", "x=1.5", "x=a"):
-        with pytest.raises(TargetError, match="NAME=NUMBER"):
-            parse_set(text)
 
 
 def test_open_dimensions_are_filled_by_batch_and_name():
