@@ -109,9 +109,9 @@ def _nbytes(thing: Any) -> int:
 
 
 def _sentence(error: Any) -> str:
-    """The first line of a TensorFlow error's message, ended with a full stop."""
-    lines = [line.strip() for line in error.message.splitlines() if line.strip()]
-    said = next((line for line in lines if not line.startswith("Graph execution error")), type(error).__name__)
+    """What a TensorFlow error says, ended with a full stop: its last paragraph, where the traceback is over."""
+    said = error.message.rpartition("\n\n")[2].partition("[[{{node")[0].strip()
+    said = said.partition("\n")[0] or type(error).__name__
     return said if said.endswith(".") else f"{said}."
 
 

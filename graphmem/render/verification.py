@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import TYPE_CHECKING
 
 from graphmem.render.rows import plural, shorten
@@ -141,14 +142,9 @@ def _tensors(console: Console, tensors: Tensors, width: int, top: int) -> None:
     ours, real = tensors.predicted_peak_bytes, tensors.measured_peak_bytes
     totals = tensors.matched_bytes, ours - tensors.matched_bytes, real - tensors.matched_bytes
     table.add_row("step peak", *map(_cell, totals), style="bold")
-    share = f"{100 * tensors.matched_share:.1f} %"
-    _section(
-        console,
-        "Alive at the peak, tensor by tensor",
-        table,
-        f"{tensors.matched} of {plural(tensors.measured, 'measured buffer')} match one of the same op and size: "
-        f"{share} of the bytes",
-    )
+    share = math.floor(1000 * tensors.matched_share) / 10  # never 100 % where something differs
+    matches = f"{tensors.matched:,} of {plural(tensors.measured, 'measured buffer')} match in op and size"
+    _section(console, "Alive at the peak, tensor by tensor", table, f"{matches}: {share:.1f} % of the bytes")
     _differences(console, tensors, width, top)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -167,3 +168,30 @@ def test_the_environment_of_the_child(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert environment(request(order="deterministic"), tmp_path)["TF_DETERMINISTIC_ORDER"] == "1"
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")
     assert environment(request(), tmp_path)["TF_ENABLE_ONEDNN_OPTS"] == "1"
+
+
+def test_ctrl_c_ends_the_child_and_leaves_no_file(tmp_path: Path) -> None:
+    """In a process of its own: the interrupt reaches it while the child, in another session, is at work."""
+    (tmp_path / "work").mkdir()
+    code = textwrap.dedent(f"""
+        from graphmem.measure import run
+        from graphmem.target.step import Options
+        run._START = '''
+        import os, pathlib, time
+        pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))
+        time.sleep(60)
+        '''.replace("\\n        ", "\\n")
+        run.measure(run.Request("model.py", Options(), 2, "default", 1, 60, 1 << 30))
+    """)
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "work")}
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
+            break
+        time.sleep(0.05)
+    child = int((tmp_path / "pid").read_text())
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert "KeyboardInterrupt" in said
+    assert gone(child)
+    assert list((tmp_path / "work").iterdir()) == []

@@ -26,7 +26,7 @@ Op at the peak of run 1, in the nearest order
   same op  c
 
 Alive at the peak, tensor by tensor
-2 of 2 measured buffers match one of the same op and size: 100.0 % of the bytes
+2 of 2 measured buffers match in op and size: 100.0 % of the bytes
   made by    in both  predicted only  measured only
   MatMul        48 B               –              –
   step peak     48 B               –              –
@@ -41,7 +41,7 @@ Op at the peak
   same op  c
 
 Alive at the peak, tensor by tensor
-1 of 3 measured buffers match one of the same op and size: 19.0 % of the bytes
+1 of 3 measured buffers match in op and size: 19.0 % of the bytes
   made by    in both  predicted only  measured only
   MatMul        16 B            32 B           64 B
   ?                –               –            4 B
