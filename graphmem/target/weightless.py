@@ -16,6 +16,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphmem.target.leftovers import collectable_gradients, kernels
+
 TINY_BYTES = 4096
 """Variables up to this size keep their true value: user code reads counters, seeds and learning rates."""
 
@@ -34,11 +36,13 @@ class Record:
     """What a `weightless()` block made.
 
     Attributes:
-        variables: variables that own no memory.
+        made: all variables made.
+        variables: those that own no memory.
         nbytes: the bytes that they would have owned.
         notes: what could not be done so, one sentence each.
     """
 
+    made: int = 0
     variables: int = 0
     nbytes: int = 0
     notes: list[str] = field(default_factory=list)
@@ -71,9 +75,11 @@ def weightless() -> Iterator[Record]:
             stack.enter_context(tf.variable_creator_scope(create))
             stack.enter_context(_survive_graph_reset(tf, create, stack))
             stack.enter_context(_zero_fills())
+            stack.enter_context(collectable_gradients())
             yield record
     finally:
         _state.record = None
+        kernels.count(record.made)
 
 
 @contextmanager
@@ -130,6 +136,7 @@ def _create(record: Record, next_creator: Callable[..., Any], **kwargs: Any) -> 
     """The variable creator: keep what is tiny or not understood, give the rest pages that are never touched."""
     import tensorflow as tf
 
+    record.made += 1
     tracing = isinstance(tf.compat.v1.get_default_graph(), tf.__internal__.FuncGraph)
     planned = _planned(kwargs)
     value = kwargs.get("initial_value")
