@@ -127,14 +127,13 @@ def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, setting
 
     environment.prepare()
     from graphmem.target.functions import step_of_pair
-    from graphmem.target.gradients import collectable_gradients
     from graphmem.target.keras_models import is_model, step_of_model
     from graphmem.target.objects import step_of_object
     from graphmem.target.weightless import weightless
     from graphmem.trace.tracer import trace
 
     name = str(getattr(target, "name", None) or getattr(target, "__name__", None) or type(target).__name__)
-    with weightless(), collectable_gradients():
+    with weightless():
         if is_model(target):
             step = step_of_model(target, options, specs=specs or None, target=name, live=True)
         elif specs and callable(target):
