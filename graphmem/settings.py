@@ -10,7 +10,7 @@ STEPS = ("train", "test", "predict")
 DEVICES = ("cpu", "gpu")
 ORDERS = ("default", "deterministic", "graph", "breadth-first")
 RUNTIMES = ("graph",)
-ALLOCATORS = ("exact",)
+ALLOCATORS = ("exact", "bfc", "async")
 
 #: The CPU that figures are for unless the user says otherwise: a server's. Fixed, so that the same model gives the same
 #: figure on a laptop and in CI.
@@ -29,7 +29,11 @@ class Settings:
         l3_bytes: the CPU's L3 cache, by which TensorFlow sizes the scratch of 3D convolution gradients.
         rewrite: whether TensorFlow's graph rewrites (Grappler) are applied, as TensorFlow does by default.
         runtime: "graph": TensorFlow's op-by-op executor.
-        allocator: "exact": the sum of the live bytes, without an allocator's rounding.
+        allocator: "exact": the sum of the live bytes, without an allocator's rounding; "bfc": TensorFlow's allocator
+            is simulated as well; "async": cudaMallocAsync, which counts as "exact" does, on a GPU. `None`: "bfc" if
+            `memory` is given, as it decides what fits, else "exact".
+        memory: bytes that the allocator may take; `None`: any amount. If given, the report says whether the step would
+            run out of it.
 
     Raises:
         TargetError: a value is not one of these.
@@ -42,7 +46,8 @@ class Settings:
     l3_bytes: int = REFERENCE_L3_BYTES
     rewrite: bool = True
     runtime: str = "graph"
-    allocator: str = "exact"
+    allocator: str | None = None
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         if self.runtime == "xla":
@@ -53,12 +58,23 @@ class Settings:
         _one_of("runtime", self.runtime, RUNTIMES)
         _one_of("device", self.device, DEVICES)
         _one_of("order", self.order, ORDERS)
-        _one_of("allocator", self.allocator, ALLOCATORS)
+        if self.allocator is not None:
+            _one_of("allocator", self.allocator, ALLOCATORS)
+        if self.allocator == "async" and self.device != "gpu":
+            raise TargetError('allocator "async" is cudaMallocAsync, which only a GPU has: give device="gpu" as well.')
         _positive("orders", self.orders)
         _positive("threads", self.threads)
         _positive("l3_bytes", self.l3_bytes)
+        _positive("memory", self.memory)
         if not isinstance(self.rewrite, bool):
             raise TargetError(f"rewrite must be true or false, not {self.rewrite!r}.")
+
+    @property
+    def replayed(self) -> str | None:
+        """The allocator to simulate, `None` for none: the sum of the live bytes needs none unless it has a limit."""
+        if self.allocator is None:
+            return None if self.memory is None else "bfc"
+        return None if self.allocator == "exact" and self.memory is None else self.allocator
 
 
 def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:

@@ -26,7 +26,9 @@ def test_every_device_and_order_is_accepted(device: str, order: str) -> None:
         ),
         ({"runtime": "eager"}, "runtime must be 'graph', not 'eager'."),
         ({"runtime": "xla"}, 'this version of graphmem models the "graph" runtime only'),
-        ({"allocator": "bfc"}, "allocator must be 'exact', not 'bfc'."),
+        ({"allocator": "best"}, "allocator must be one of 'exact', 'bfc', 'async', not 'best'."),
+        ({"allocator": "async"}, 'allocator "async" is cudaMallocAsync, which only a GPU has'),
+        ({"memory": 0}, "memory must be a whole number of 1 or more, not 0."),
         ({"orders": 0}, "orders must be a whole number of 1 or more, not 0."),
         ({"orders": True}, "orders must be a whole number of 1 or more, not True."),
         ({"threads": 1.5}, "threads must be a whole number of 1 or more, not 1.5."),
@@ -37,3 +39,18 @@ def test_a_wrong_value_is_named(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(TargetError) as caught:
         Settings(**wrong)
     assert str(caught.value).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("given", "replayed"),
+    [
+        ({}, None),
+        ({"allocator": "exact"}, None),
+        ({"allocator": "bfc"}, "bfc"),
+        ({"memory": 1 << 30}, "bfc"),
+        ({"memory": 1 << 30, "allocator": "exact"}, "exact"),
+        ({"device": "gpu", "allocator": "async"}, "async"),
+    ],
+)
+def test_an_allocator_is_simulated_where_it_says_something_new(given: dict[str, Any], replayed: str | None) -> None:
+    assert Settings(**given).replayed == replayed

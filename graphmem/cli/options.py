@@ -28,6 +28,7 @@ CONFIG_KEYS: dict[str, tuple[type, tuple[str, ...]]] = {
     "l3_cache": (str, ()),
     "rewrite": (bool, ()),
     "allocator": (str, ALLOCATORS),
+    "memory": (str, ()),
     "top": (int, ()),
     "width": (int, ()),
 }
@@ -106,8 +107,8 @@ def shared_options() -> list[click.Option]:
     ]
 
 
-class CacheSize(click.ParamType[int]):
-    """A size such as 32MiB, or "here" for this machine's L3 cache, in bytes."""
+class Size(click.ParamType[int]):
+    """A size such as 32MiB, in bytes."""
 
     name = "SIZE"
 
@@ -115,12 +116,18 @@ class CacheSize(click.ParamType[int]):
         """Read one size; click's usage error if it is none."""
         if isinstance(value, int):
             return value
-        if value == "here":
-            return l3_cache_bytes()
         try:
             return parse_bytes(value)
         except TargetError as error:
             self.fail(str(error), param, ctx)
+
+
+class CacheSize(Size):
+    """A size, or "here" for this machine's L3 cache, in bytes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read one size; click's usage error if it is none."""
+        return l3_cache_bytes() if value == "here" else super().convert(value, param, ctx)
 
 
 class Assignment(click.ParamType[tuple[str, int]]):

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from graphmem.cli.options import CacheSize, Whole, with_defaults
+from graphmem.cli.options import CacheSize, Size, Whole, with_defaults
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
 from graphmem.cli.terminal import Terminal, answer, wants_color
-from graphmem.settings import DEVICES, ORDERS, REFERENCE_L3_BYTES, Settings
+from graphmem.settings import ALLOCATORS, DEVICES, ORDERS, REFERENCE_L3_BYTES, Settings
 
 HELP = f"""Peak memory of one step of TARGET: how much, when, and what holds it.
 
@@ -42,7 +42,9 @@ Examples:
 @click.option("--l3-cache", type=CacheSize(), default=REFERENCE_L3_BYTES, metavar="SIZE",
               help="L3 cache, which Conv3D gradients depend on: 32MiB, or here; default: 256MiB.")  # fmt: skip
 @click.option("--rewrite/--no-rewrite", default=True, show_default=True, help="Apply TensorFlow's graph rewrites.")
-@click.option("--allocator", default="exact", show_default=True, metavar="NAME", help="Allocator to model.")
+@click.option("--allocator", type=click.Choice(ALLOCATORS),
+              help="Allocator to model; default: exact (the sum of live bytes), with --memory bfc.")  # fmt: skip
+@click.option("--memory", type=Size(), metavar="SIZE", help="Say whether the step fits into this: 6GiB.")
 @click.option("--top", type=WHOLE, default=10, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
 @click.option("--width", type=Whole(60), metavar="N", help="Columns; default: the terminal's, else 80.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
@@ -58,6 +60,8 @@ def peak(ctx: click.Context, **given: Any) -> None:
     values = with_defaults(ctx, given)
     check_outputs(values["outputs"], values["force"])
     values["l3_bytes"] = CacheSize().convert(values.pop("l3_cache"), None, ctx)
+    if values["memory"] is not None:
+        values["memory"] = Size().convert(values["memory"], None, ctx)
     settings = Settings(**{name: values[name] for name in Settings.__dataclass_fields__})
     report = _analyse(terminal, values["target"], options_of(ctx, values), settings)
     write_reports(report, values["outputs"], force=values["force"], top=values["top"])

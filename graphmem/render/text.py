@@ -87,8 +87,12 @@ def _allocator(report: Report) -> str:
     charged, pool = report.allocator.get("peak_in_use_bytes"), report.allocator.get("pool_bytes")
     if charged is None:
         return "exact sum of live bytes; TensorFlow's rounding (BFC) is not simulated"
+    name, limit = report.allocator["name"], report.allocator.get("limit_bytes")
+    if limit is not None and report.allocator.get("fails"):
+        return f"{format_bytes(limit)} are not enough, as {name} counts: see the note below"
     held = f", in a pool of {format_bytes(pool)}" if pool is not None else ""
-    return f"{format_bytes(charged)} as {report.allocator['name']} counts it{held}"
+    allowed = f", of {format_bytes(limit)} allowed" if limit else ""
+    return f"{format_bytes(charged)} in use at the peak, as {name} counts{held}{allowed}"
 
 
 def _roles(console: Console, report: Report) -> None:

@@ -8,7 +8,7 @@ from graphmem.graph.model import StepGraph
 from graphmem.report import attribute, notes
 from graphmem.report.allocation import allocation_notes, allocator_fields
 from graphmem.report.report import PeakPoint, Report
-from graphmem.runtime.replay import Allocations
+from graphmem.runtime.allocations import Allocations
 from graphmem.runtime.simulate import Simulation
 
 

@@ -235,5 +235,20 @@ class Bfc:
         del self.starts[address], self.ends[address + size]
 
 
+def make_allocator(name: str, device: str, limit: int | None = None) -> Exact | Bfc:
+    """A new allocator by name, as TensorFlow sets it up for a device.
+
+    Args:
+        name: "bfc", "exact" or "async".
+        device: a GPU's pool is one region of the whole limit and, where it grows, gives free regions back before it
+            fails; the CPU's grows and does not (`TF_CPU_ALLOCATOR_USE_BFC`).
+        limit: bytes that it may take; `None`: any amount, with growth.
+    """
+    if name != "bfc":
+        return Exact(limit, name)
+    on_gpu = device == "gpu"
+    return Bfc(limit, growth=limit is None or not on_gpu, collect=on_gpu)
+
+
 def _rounded(nbytes: int) -> int:
     return -(-nbytes // UNIT) * UNIT

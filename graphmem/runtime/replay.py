@@ -7,6 +7,7 @@ the step that is reported, as `tf.config.experimental.get_memory_info` would see
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from graphmem.graph.model import StepGraph, Variable
@@ -19,6 +20,9 @@ HANDLE_BYTES = 200
 
 #: What an initial value needs besides tensors of its variable's size (bytes): its shape, or a seed.
 SMALL_BYTES = 8
+
+#: Stands for the buffer of a variable that was assigned an argument or a constant: it is theirs, and never freed.
+CALLERS = -1
 
 #: Steps replayed; the last one is reported.
 STEPS = 2
@@ -79,7 +83,7 @@ class _Replay:
         self.numbers = 0
         self.step = 0
         self.op: int | None = None
-        self.variables: dict[int, int] = {}
+        self.variables: dict[int, int] = {}  # variable -> the buffer it has now
         self.base, self.peak, self.position = 0, Stats(), -1
 
     def run(self) -> Allocation:
@@ -158,11 +162,19 @@ class _Replay:
         lives, allocator, first = self.lives, self.allocator, self.numbers
         self.numbers += len(lives.nbytes)
         held = {buffer: self.variables[number] for number, buffer in lives.before.items()}
+        holders = Counter(self.variables.values())
+
+        def free(buffer: int) -> None:
+            number = held.get(buffer, first + buffer)
+            holders[number] -= 1
+            if holders[number] <= 0 and number != CALLERS:
+                allocator.free(number)
+
         most, gone = self.peak.bytes_in_use, 0
         for buffer in born:
             position = lives.born[buffer]
             while gone < len(freed) and lives.freed[freed[gone]] <= position:
-                allocator.free(held.get(freed[gone], first + freed[gone]))
+                free(freed[gone])
                 gone += 1
             self.op = self.ops[position]
             allocator.alloc(first + buffer, lives.nbytes[buffer] or 0)
@@ -170,9 +182,10 @@ class _Replay:
                 most = allocator.in_use
                 self.peak, self.position = allocator.stats, position
         for buffer in freed[gone:]:
-            allocator.free(held.get(buffer, first + buffer))
+            free(buffer)
         for number, buffer in lives.after.items():
-            self.variables[number] = held.get(buffer, first + buffer)
+            callers = lives.resident[buffer] and buffer not in held
+            self.variables[number] = CALLERS if callers else held.get(buffer, first + buffer)
 
 
 def _tensors_before(variable: Variable) -> int:

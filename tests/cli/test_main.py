@@ -67,7 +67,9 @@ def test_no_arguments_print_the_help_and_fail(cli: Run) -> None:
         (["peak", "x.py", "y.py"], "come after --"),
         (["peak", "x.py", "--runtime", "xla"], '"graph" runtime only'),
         (["peak", "x.py", "--runtime", "eager"], "'graph'"),
-        (["peak", "x.py", "--allocator", "bfc"], "'exact'"),
+        (["peak", "x.py", "--allocator", "best"], "'exact'"),
+        (["peak", "x.py", "--allocator", "async"], "only a GPU"),
+        (["peak", "x.py", "--memory", "much"], "6GiB"),
     ],
 )
 def test_a_bad_command_is_exit_2_with_a_hint(cli: Run, analysis: Analysis, argv: list[str], hint: str) -> None:
