@@ -32,6 +32,8 @@ def analyze(
     threads: int | None = None,
     l3_bytes: int = REFERENCE_L3_BYTES,
     rewrite: bool = True,
+    allocator: str | None = None,
+    memory: int | None = None,
 ) -> Report:
     """Analyse one step of a model or function. Nothing trains; a live model's weights and state stay as they are.
 
@@ -51,12 +53,18 @@ def analyze(
         threads: intra-op threads; `None`: this machine's cores.
         l3_bytes: the CPU's L3 cache, which only 3D convolution gradients depend on.
         rewrite: whether TensorFlow's graph rewrites are applied.
+        allocator: "exact", "bfc" or "async": whose count of the bytes in use `Report.allocator` tells; `None`: "exact",
+            or "bfc" if `memory` is given.
+        memory: bytes that the allocator may take; if given, `Report.allocator["fails"]` tells whether they are enough.
 
     Raises:
         TargetError: the target or an option is bad, or a dimension is missing.
         UserCodeError: the user's code raised, or its step cannot be traced.
     """
-    settings = Settings(device=device, order=order, orders=orders, threads=threads, l3_bytes=l3_bytes, rewrite=rewrite)
+    settings = Settings(
+        device=device, order=order, orders=orders, threads=threads, l3_bytes=l3_bytes, rewrite=rewrite,
+        allocator=allocator, memory=memory,
+    )  # fmt: skip
     options = Options(step, batch, tuple(inputs), dict(dims or {}), loss, optimizer)
     if isinstance(target, (str, os.PathLike)):
         if specs:
@@ -148,14 +156,16 @@ def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, setting
 def _simulated(graph: StepGraph, settings: Settings, options: Options) -> Report:
     from graphmem.ops.registry import Env
     from graphmem.report.build import build_report
-    from graphmem.runtime.simulate import simulate
+    from graphmem.runtime.allocations import replay_all
+    from graphmem.runtime.simulate import draw, typical
 
     env = Env(threads=settings.threads or os.cpu_count() or 1, device=settings.device, l3_bytes=settings.l3_bytes)
-    simulation = simulate(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims)
+    drawn = draw(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims)
     if options.unused_dims:
         names = ", ".join(options.unused_dims)
         raise TargetError(f"--set {names}: the step has no open dimension and no loop of that name; leave it out.")
-    return build_report(simulation)
+    allocations = replay_all(drawn, settings.replayed, settings.memory) if settings.replayed else None
+    return build_report(drawn[typical([simulation.peak for simulation in drawn])], allocations)
 
 
 def _agree(graph: StepGraph, options: Options, settings: Settings, target: str) -> None:
