@@ -46,6 +46,13 @@ def test_json_is_all_of_stdout(cli: Run, analysis: Analysis) -> None:
     assert "native stdout" in done.err
 
 
+def test_allocator_and_memory_reach_the_analysis(cli: Run, analysis: Analysis) -> None:
+    cli("peak", "x.py", "--memory", "6GiB")
+    cli("peak", "x.py", "--memory", "1.5 GB", "--allocator", "exact")
+    asked = [(settings.memory, settings.allocator, settings.replayed) for _, _, settings in analysis.calls]
+    assert asked == [(6 << 30, None, "bfc"), (1_500_000_000, "exact", "exact")]
+
+
 def test_everything_said_reaches_the_analysis(cli: Run, analysis: Analysis) -> None:
     cli(
         *("peak", "x.py", "--step", "test", "--batch", "4", "--input", "a:int32:3", "--input", "b:int32:4"),
