@@ -92,7 +92,9 @@ def _verify(ctx: click.Context, terminal: Terminal, values: dict[str, Any]) -> A
     if values["order"] not in ORDERS:  # a default of pyproject.toml
         raise TargetError(f"TensorFlow cannot be made to run in {values['order']} order; pass --order {ORDERS[0]}.")
     threads = values["threads"] or os.cpu_count() or 1
-    settings = Settings(order=values["order"], orders=values["orders"], threads=threads, l3_bytes=l3_cache_bytes())
+    settings = Settings(
+        order=values["order"], orders=values["orders"], threads=threads, l3_bytes=l3_cache_bytes(), allocator="bfc"
+    )
     effort = Effort(values["runs"], values["warmup"], values["timeout"], values["tolerance"] / 100)
     options = options_of(ctx, values)
     with terminal.analysing():
