@@ -82,20 +82,21 @@ def _measured(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inputs(concrete: Any, step: Any) -> list[Any]:
-    """Real tensors for the function's inputs: random floats, zeros, empty texts; the user's own handles as they are."""
-    import numpy as np
+    """Real tensors for the function's inputs: random floats, zeros, empty texts; the user's own handles as they are.
+
+    TensorFlow makes them, as a tensor made of a NumPy array may keep the array's memory.
+    """
     import tensorflow as tf
 
     given = tf.nest.flatten((step.args, step.kwargs), expand_composites=True)
     handles = [item for item in given if isinstance(item, tf.Tensor) and item.dtype in (tf.resource, tf.variant)]
-    random = np.random.default_rng(0)
     made = []
-    for tensor in concrete.inputs[: len(concrete.inputs) - len(concrete.captured_inputs)]:
+    for number, tensor in enumerate(concrete.inputs[: len(concrete.inputs) - len(concrete.captured_inputs)]):
         shape, dtype = tuple(tensor.shape), tensor.dtype.base_dtype
         if dtype in (tf.resource, tf.variant):
             made.append(handles.pop(0))
         elif dtype.is_floating:
-            made.append(tf.cast(random.random(shape, dtype="float32"), dtype))
+            made.append(tf.cast(tf.random.stateless_uniform(shape, seed=(0, number)), dtype))
         else:
             made.append(tf.zeros(shape, dtype))
     return made

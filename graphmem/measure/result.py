@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
 SCHEMA = 1
-
-#: Errors within this fraction are called agreement without further words.
-CLOSE = 0.01
 
 
 @dataclass(frozen=True)
@@ -141,6 +139,14 @@ class Verification:
     def step_peak(self) -> Layer:
         """The last layer."""
         return self.layers[-1]
+
+    @property
+    def allocator(self) -> Layer | None:
+        """What the allocator has in use at its peak, the median of the runs; `None` where it was not simulated."""
+        if self.in_use_peak_bytes is None:
+            return None
+        measured = statistics.median_low(run.in_use_peak_bytes for run in self.runs)
+        return Layer("allocator", self.in_use_peak_bytes, int(measured))
 
     @property
     def agrees(self) -> bool:

@@ -97,9 +97,10 @@ def _layers(console: Console, result: Verification) -> None:
     table.add_row("  lowest", format_bytes(result.range_bytes[0]), format_bytes(min(peaks)), "")
     where = f"{inside} of {plural(len(peaks), 'run')} within the range"
     table.add_row("  highest", format_bytes(result.range_bytes[1]), format_bytes(max(peaks)), where)
-    in_use = max(run.in_use_peak_bytes for run in result.runs)
-    predicted = "–" if result.in_use_peak_bytes is None else format_bytes(result.in_use_peak_bytes)
-    table.add_row("allocator", predicted, format_bytes(in_use), "in use at its peak, rounded by BFC")
+    allocator = result.allocator
+    if allocator is not None:
+        sizes = format_bytes(allocator.predicted_bytes), format_bytes(allocator.measured_bytes)
+        table.add_row(allocator.name, *sizes, f"{_off(allocator.error)}; all in use, as BFC rounds it")
     _section(console, "", table)
 
 

@@ -20,7 +20,6 @@ TensorFlow 2.21.0 on this CPU, default order, 2 intra-op threads, 1 inter-op
   step peak       48 B      48 B  exact
     lowest        48 B      48 B
     highest       48 B      48 B  2 of 2 runs within the range
-  allocator          –  1.48 KiB  in use at its peak, rounded by BFC
 
 Op at the peak of run 1, in the nearest order
   same op  c
@@ -66,6 +65,13 @@ def with_peaks(predicted: int, measured: int) -> Verification:
 def test_agreement() -> None:
     result = with_threads(verification([run_of(AS_PREDICTED)] * 2, notes=["Inputs were made up."]))
     assert verification_text(result) == AGREES
+
+
+def test_an_allocator_that_was_simulated_is_a_row() -> None:
+    result = dataclasses.replace(verification([run_of(AS_PREDICTED)]), in_use_peak_bytes=1500)
+    row = next(line for line in verification_text(result).splitlines() if line.startswith("  allocator"))
+    assert row.split("  ")[1:] == ["allocator", "1.46 KiB", "1.48 KiB", "0.8 % too low; all in use, as BFC rounds it"]
+    assert result.agrees
 
 
 def test_what_differs() -> None:
