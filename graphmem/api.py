@@ -111,10 +111,10 @@ def load(path: str | os.PathLike[str]) -> Report:
 
 
 def _trace_target(target: str, options: Options, settings: Settings, progress: Callable[[str], None]) -> StepGraph:
-    from graphmem.target.syntax import parse_target
+    from graphmem.target.resolve import check_target
     from graphmem.trace import environment
 
-    parse_target(target)  # a misspelt one is told before TensorFlow is imported
+    check_target(target)  # a misspelt one is told before TensorFlow is imported
     environment.prepare()
     progress("importing TensorFlow")
     with collection_paused():

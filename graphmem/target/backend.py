@@ -9,6 +9,8 @@ from pathlib import Path
 
 from graphmem.errors import TargetError
 
+_BACKENDS = ("", "tensorflow", "jax", "torch", "numpy", "openvino")
+
 
 def check_backend() -> None:
     """Refuse a Keras 3 that has been imported with another backend than TensorFlow.
@@ -21,12 +23,18 @@ def check_backend() -> None:
         _require_tensorflow(config.backend(), "Keras was started with it")
 
 
-def check_backend_to_come() -> None:
+def check_backend_to_come(with_keras: bool = True) -> None:
     """Refuse, before Keras is imported, the other backend that it would start with.
 
+    Args:
+        with_keras: whether the target needs Keras and leaves its backend to the environment.
+
     Raises:
-        TargetError: `KERAS_BACKEND` or `keras.json` names another one.
+        TargetError: `KERAS_BACKEND` or `keras.json` names another one, or `KERAS_BACKEND` one that there is not, which
+            keeps TensorFlow from being imported.
     """
+    if not with_keras and os.environ.get("KERAS_BACKEND", "tensorflow") in _BACKENDS:
+        return
     if "keras" in sys.modules or os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true"):
         check_backend()
         return

@@ -27,9 +27,7 @@ def resolve(target: str, options: Options) -> Step:
         TargetError: the target, a file or an option is bad, several objects can be meant, or a dimension stays open.
         UserCodeError: the user's own code raised.
     """
-    place = parse_target(target)
-    if place.kind in ("app", "saved") or _leaves_backend_open(place):
-        check_backend_to_come()
+    place = check_target(target)
     from graphmem.target.weightless import weightless
 
     with weightless() as record:
@@ -37,6 +35,17 @@ def resolve(target: str, options: Options) -> Step:
     step.target = target
     step.notes += [note for note in record.notes if note not in step.notes]
     return step
+
+
+def check_target(target: str) -> Place:
+    """What a target names, as far as that can be told without TensorFlow.
+
+    Raises:
+        TargetError: the target has no form that is known, its file is missing, or Keras would start with another backend.
+    """
+    place = parse_target(target)
+    check_backend_to_come(place.kind in ("app", "saved") or _leaves_backend_open(place))
+    return place
 
 
 def _of_script(place: Place, options: Options, target: str) -> Step:
