@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from graphmem.collector import collection_paused
+from graphmem.collector import collection_paused, existing_objects_kept
 from graphmem.errors import TargetError
 from graphmem.graph import store
 from graphmem.report.report import Report
@@ -122,10 +122,10 @@ def _trace_target(target: str, options: Options, settings: Settings, progress: C
         from graphmem.target.weightless import weightless
         from graphmem.trace.tracer import trace
 
-        progress("building")
-        with weightless():
-            step = resolve(target, options)
-            graph = trace(step, device=settings.device, rewrite=settings.rewrite, progress=progress)
+    progress("building")
+    with existing_objects_kept(), weightless():
+        step = resolve(target, options)
+        graph = trace(step, device=settings.device, rewrite=settings.rewrite, progress=progress)
     graph.info["onednn_here"] = environment.wants_onednn()
     return graph
 
