@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphmem.runtime.allocators import make_allocator
+from graphmem.runtime.allocators import Exact
+from graphmem.runtime.bfc import Bfc
 from graphmem.runtime.replay import Allocation, replay
 from graphmem.runtime.simulate import Simulation, typical
 
@@ -37,3 +38,18 @@ def replay_all(drawn: Sequence[Simulation], allocator: str, limit: int | None = 
     in_use = [one.peak.bytes_in_use for one in made]
     best = chosen[typical([one.peak.bytes_in_use for one in chosen])]
     return Allocations(best, (min(in_use), max(in_use)), len(made), len(failing), limit)
+
+
+def make_allocator(name: str, device: str, limit: int | None = None) -> Exact | Bfc:
+    """A new allocator by name, as TensorFlow sets it up for a device.
+
+    Args:
+        name: "bfc", "exact" or "async".
+        device: a GPU's pool is one region of the whole limit and, where it grows, gives free regions back before it
+            fails; the CPU's grows and does not (`TF_CPU_ALLOCATOR_USE_BFC`).
+        limit: bytes that it may take; `None`: any amount, with growth.
+    """
+    if name != "bfc":
+        return Exact(limit, name)
+    on_gpu = device == "gpu"
+    return Bfc(limit, growth=limit is None or not on_gpu, collect=on_gpu)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphmem.runtime.allocators import MOST_SLACK, Bfc, Exact, OutOfMemory, Stats
+from graphmem.runtime.allocators import Exact, OutOfMemory, Stats
+from graphmem.runtime.bfc import MOST_SLACK, Bfc
 
 MIB = 1 << 20
 fixed = settings(derandomize=True, deadline=None, max_examples=150)

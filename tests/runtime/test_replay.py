@@ -7,7 +7,8 @@ from hypothesis import given, settings
 
 from graphmem.ops.registry import Env
 from graphmem.runtime.allocations import replay_all
-from graphmem.runtime.allocators import Bfc, Exact, OutOfMemory, Stats
+from graphmem.runtime.allocators import Exact, OutOfMemory, Stats
+from graphmem.runtime.bfc import Bfc
 from graphmem.runtime.replay import Allocation, Failure, replay
 from graphmem.runtime.simulate import Simulation, draw, simulate
 from tests import graphs
