@@ -49,12 +49,17 @@ def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
         finally:
             ctx.disable_graph_collection()
     made = max(metadata.function_graphs, key=lambda graphs: len(graphs.pre_optimization_graph.node), default=None)
-    executed = max(made.partition_graphs, key=lambda graph: len(graph.node), default=None) if made else None
-    if executed is None or sum(node.op == "_Arg" for node in executed.node) < len(concrete.inputs):
+    executed = max(made.partition_graphs, key=_size, default=None) if made else None
+    if executed is None or _size(made.pre_optimization_graph)[0] < len(concrete.inputs):
         raise AlreadyInstantiated
     if any(node.op.startswith("_Mkl") for node in executed.node):
         return _without_onednn(made)
     return executed
+
+
+def _size(graph: Any) -> tuple[int, int]:
+    """How many inputs a graph has, and how many nodes; the trivial call's has no input."""
+    return sum(node.op == "_Arg" for node in graph.node), len(graph.node)
 
 
 def _without_onednn(made: Any) -> Any:
