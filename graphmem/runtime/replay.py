@@ -18,8 +18,9 @@ from graphmem.runtime.simulate import Simulation
 #: What a handle of an eager variable takes on the CPU (bytes): `VarHandleOp` keeps a tensor of one `ResourceHandle`.
 HANDLE_BYTES = 200
 
-#: What an initial value needs besides tensors of its variable's size (bytes): its shape, or a seed.
-SMALL_BYTES = 8
+#: What an initial value needs besides tensors of its variable's size (bytes each): its shape, or what seeds random
+#: numbers. They take a whole chunk each and so decide where the next tensors go.
+SMALL_BYTES, SEEDS = 8, 4
 
 #: Stands for the buffer of a variable that was assigned an argument or a constant: it is theirs, and never freed.
 CALLERS = -1
@@ -115,10 +116,17 @@ class _Replay:
 
     def _variable(self, number: int, variable: Variable) -> None:
         """A variable adopts the last tensor that its initial value takes; those before it are freed (measured)."""
-        others = [self._alloc(SMALL_BYTES), *(self._alloc(variable.nbytes) for _ in range(_tensors_before(variable)))]
-        self.variables[number] = self._alloc(variable.nbytes)
-        for other in reversed(others):
-            self.allocator.free(other)
+        alloc, free = self._alloc, self.allocator.free
+        smalls = [alloc(SMALL_BYTES) for _ in range(SEEDS if _is_drawn(variable) else 1)]
+        others = []
+        if _is_drawn(variable):  # random numbers, then scaled by a range that is worked out, then shifted
+            others = [alloc(variable.nbytes), alloc(SMALL_BYTES), alloc(variable.nbytes)]
+            free(others.pop(1))
+        elif _is_scaled(variable):
+            others = [alloc(variable.nbytes)]
+        self.variables[number] = alloc(variable.nbytes)
+        for other in (*reversed(others), *smalls):
+            free(other)
         if variable.role != "constant" and not self.on_gpu:
             self._alloc(HANDLE_BYTES)
 
@@ -188,15 +196,14 @@ class _Replay:
             self.variables[number] = CALLERS if callers else held.get(buffer, first + buffer)
 
 
-def _tensors_before(variable: Variable) -> int:
-    """How many tensors of a variable's size its initial value takes besides the one that it keeps.
+def _is_drawn(variable: Variable) -> bool:
+    """Whether a variable starts as random numbers: a guess, by its shape; all others are filled with a number."""
+    return variable.role == "weight" and variable.trainable and len(variable.shape or ()) > 1
 
-    Measured with Keras: random numbers are drawn, scaled and shifted; zeros and ones are filled in; the accumulator of
-    Adagrad and FTRL is ones, scaled. Which a variable has is told by its shape and name, so this is a guess.
-    """
-    if variable.role == "weight" and variable.trainable and len(variable.shape or ()) > 1:
-        return 2
-    return int(variable.role == "optimizer state" and variable.name.endswith("accumulator"))
+
+def _is_scaled(variable: Variable) -> bool:
+    """Whether a variable starts as ones times a number, as the accumulators of Adagrad and FTRL do."""
+    return variable.role == "optimizer state" and variable.name.endswith("accumulator")
 
 
 def _output_first(op_type: str) -> bool:

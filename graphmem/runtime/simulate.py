@@ -19,7 +19,7 @@ from graphmem.runtime.plan import make_plan
 from graphmem.runtime.queues import QUEUES
 
 #: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds.
-OPS_BUDGET, FEWEST_ORDERS, MOST_ORDERS = 80_000, 3, 25
+OPS_BUDGET, FEWEST_ORDERS, MOST_ORDERS = 80_000, 5, 25
 
 #: Peaks within this fraction of each other count as the same outcome.
 SAME = 0.005
@@ -69,7 +69,7 @@ def simulate(
         graph: the step.
         order: a key of `graphmem.runtime.queues.QUEUES`; on a GPU, whose kernels all run inline, "default" is
             "breadth-first".
-        orders: how many legal orders to draw; `None`: 25, fewer for long schedules, 3 at least; 1 where the order is
+        orders: how many legal orders to draw; `None`: 25, fewer for long schedules, 5 at least; 1 where the order is
             settled.
         env: threads and device.
         trips: iterations of loops whose condition cannot be told, by name.

@@ -56,8 +56,8 @@ def test_a_variable_keeps_the_last_tensor_of_its_initial_value():
     b.variable("bias", 16)
     recorder = Recorder()
     replay(in_order(b.returns()), recorder)
-    kernel, bias, moment = [8, 64, 64, 64, -64, -64, -8, HANDLE], [8, 16, -8, HANDLE], [8, 32, -8, HANDLE]
-    assert recorder.asked == [*kernel, *bias, *moment]
+    kernel, bias, moment = [8] * 4 + [64, 8, 64, -8, 64, -64, -64] + [-8] * 4, [8, 16, -8], [8, 32, -8]
+    assert recorder.asked == [*kernel, HANDLE, *bias, HANDLE, *moment, HANDLE]
 
 
 def test_an_accumulator_is_filled_and_scaled():
