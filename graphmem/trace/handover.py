@@ -49,9 +49,9 @@ def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
         finally:
             ctx.disable_graph_collection()
     made = max(metadata.function_graphs, key=lambda graphs: len(graphs.pre_optimization_graph.node), default=None)
-    executed = max(made.partition_graphs, key=_size, default=None) if made else None
-    if executed is None or _size(made.pre_optimization_graph)[0] < len(concrete.inputs):
+    if made is None or not made.partition_graphs or _size(made.pre_optimization_graph)[0] < len(concrete.inputs):
         raise AlreadyInstantiated
+    executed = max(made.partition_graphs, key=_size)
     if any(node.op.startswith("_Mkl") for node in executed.node):
         return _without_onednn(made)
     return executed
