@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphmem.target.leftovers import collectable_gradients, kernels
+from graphmem.target.process_state import process_state_kept
 
 TINY_BYTES = 4096
 """Variables up to this size keep their true value: user code reads counters, seeds and learning rates."""
@@ -72,6 +73,7 @@ def weightless() -> Iterator[Record]:
     _state.record = record
     try:
         with ExitStack() as stack:
+            stack.enter_context(process_state_kept())
             stack.enter_context(tf.variable_creator_scope(create))
             stack.enter_context(_survive_graph_reset(tf, create, stack))
             stack.enter_context(_zero_fills())
