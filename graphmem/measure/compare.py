@@ -13,6 +13,9 @@ from graphmem.report.attribute import frontier
 from graphmem.report.report import FrontierBuffer, Report
 from graphmem.runtime.simulate import SAME, Simulation, counted
 
+NOT_IN_GRAPH = "(not in the graph)"
+"""In place of an op type: for ops of functions that TensorFlow calls and does not inline."""
+
 
 def compare(
     report: Report, runs: Sequence[Run], drawn: Sequence[Simulation], nearest: int, tolerance: float, notes: list[str]
@@ -80,7 +83,7 @@ def compare_tensors(number: int, run: Run, drawn: Sequence[Simulation]) -> Tenso
     types = {op.name: op.type for op in simulation.graph.ops}
     real, ours = Counter(done.alive), _buffers(rows)
     differences = [
-        Difference(held.op, types.get(held.op, "?"), held.nbytes, count)
+        Difference(held.op, types.get(held.op, NOT_IN_GRAPH), held.nbytes, count)
         for held, count in ((held, real[held] - ours[held]) for held in real | ours)
         if count
     ]
@@ -133,7 +136,7 @@ def _by_op_type(
     columns: dict[str, list[int]] = {}
     for column, buffers in enumerate((matched, ours - real, real - ours)):
         for held, count in buffers.items():
-            columns.setdefault(types.get(held.op, "?"), [0, 0, 0])[column] += held.nbytes * count
+            columns.setdefault(types.get(held.op, NOT_IN_GRAPH), [0, 0, 0])[column] += held.nbytes * count
     rows = [TypeRow(name, *sizes) for name, sizes in columns.items()]
     return sorted(rows, key=lambda row: (-row.matched_bytes - row.measured_only_bytes, row.op_type))
 

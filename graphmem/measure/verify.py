@@ -117,8 +117,9 @@ def _notes(report: Report, drawn: list[Simulation]) -> list[str]:
             f"{format_bytes(report.step_peak_bytes)}: the target is not built the same way each time."
         )
     if report.at_least:
-        unknown = ", ".join([*report.unknown_ops, *report.unknown_sizes][:3]) or "some sizes"
-        found.append(f"The prediction is a lower bound: {unknown} not known.")
+        unknown = [*(f"op {name}" for name in report.unknown_ops), *(f"tensor {name}" for name in report.unknown_sizes)]
+        listed = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "") or "trip counts of loops"
+        found.append(f"The prediction is a lower bound, as these are unknown: {listed}.")
     found.append(
         "Several inter-op threads, TensorFlow's default, would let ops overlap: the peak is then higher, mostly, and "
         "another in each step."

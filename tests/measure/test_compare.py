@@ -70,9 +70,9 @@ def test_what_differs_is_named_on_its_side() -> None:
     assert tensors.differences == [
         Difference("c", "MatMul", 64, 1),
         Difference("c", "MatMul", 32, -1),
-        Difference("?", "?", 4, 1),
+        Difference("?", "(not in the graph)", 4, 1),
     ]
-    assert tensors.by_op_type == [TypeRow("MatMul", 16, 32, 64), TypeRow("?", 0, 0, 4)]
+    assert tensors.by_op_type == [TypeRow("MatMul", 16, 32, 64), TypeRow("(not in the graph)", 0, 0, 4)]
     for row in tensors.by_op_type:
         assert row.matched_bytes + row.measured_only_bytes in (80, 4)
     assert tensors.matched_share == 16 / 84

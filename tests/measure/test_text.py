@@ -41,10 +41,10 @@ Op at the peak
 
 Alive at the peak, tensor by tensor
 1 of 3 measured buffers match in op and size: 19.0 % of the bytes
-  made by    in both  predicted only  measured only
-  MatMul        16 B            32 B           64 B
-  ?                –               –            4 B
-  step peak     16 B            32 B           68 B
+  made by             in both  predicted only  measured only
+  MatMul                 16 B            32 B           64 B
+  (not in the graph)        –               –            4 B
+  step peak              16 B            32 B           68 B
 
 What differs
   64 B  measured only   c

@@ -181,7 +181,7 @@ def test_what_would_change_is_said(monkeypatch: pytest.MonkeyPatch, measured: Me
 
 def test_a_lower_bound_is_said(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
     report = dataclasses.replace(chain_report(), at_least=True, unknown_ops={"Mystery": 2})
-    assert "The prediction is a lower bound: Mystery not known" in notes(monkeypatch, report)
+    assert "The prediction is a lower bound, as these are unknown: op Mystery" in notes(monkeypatch, report)
 
 
 def test_a_target_that_is_built_in_another_way_when_it_runs_is_said(
