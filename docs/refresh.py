@@ -1,8 +1,8 @@
 """Run the commands whose output the pages show, and write that output anew: `python docs/refresh.py [PAGE...]`.
 
 A `console` block begins with the command after "$ "; what follows is its output. If the block ends with a line "…",
-it is cut where it was cut before. Files that a command writes as `peak.svg` become docs/images/NAME.svg, where NAME is
-that of the target.
+it is cut where it was cut before. Of the files that a command writes, `peak.svg` becomes docs/images/NAME.svg and
+`curve.svg` docs/images/NAME-verify.svg, where NAME is that of the target.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def run(command: str) -> str:
         python = [sys.executable, "-m", *words]
         here = os.environ | {"PYTHONPATH": str(ROOT)}
         done = subprocess.run(python, cwd=folder, env=here, stdout=subprocess.PIPE, check=True, text=True)
-        for picture in Path(folder).glob("peak.svg"):
-            name = re.split(r"[:/]", words[2])[-1].removesuffix(".py").lower()
-            (ROOT / "docs" / "images" / f"{name}.svg").write_bytes(picture.read_bytes())
+        for picture, suffix in (("peak.svg", ""), ("curve.svg", "-verify")):
+            if (Path(folder) / picture).exists():
+                name = re.split(r"[:/]", words[2])[-1].removesuffix(".py").lower()
+                (ROOT / "docs" / "images" / f"{name}{suffix}.svg").write_bytes((Path(folder) / picture).read_bytes())
     return done.stdout
 
 
