@@ -62,13 +62,19 @@ def check_memory(report: Report, free: int | None) -> None:
     Raises:
         CheckFailed: it does not fit.
     """
-    needed = report.needed_range_bytes[1]
+    needed = most_needed(report)
     if free is not None and needed + TENSORFLOW_BYTES > free:
         raise CheckFailed(
             f"the step was not run: it needs {format_bytes(needed)} as predicted, TensorFlow itself "
             f"{format_bytes(TENSORFLOW_BYTES)}, and this machine has {format_bytes(free)} free; take a smaller "
             "--batch, or pass --force to run it all the same."
         )
+
+
+def most_needed(report: Report) -> int:
+    """Bytes that the step needs in the worst of the orders drawn, as the allocator counts them if it was simulated."""
+    in_use = report.allocator.get("peak_in_use_range_bytes") or (0, 0)
+    return max(report.needed_range_bytes[1], in_use[1])
 
 
 def verify(
@@ -92,7 +98,7 @@ def verify(
         CheckFailed, TargetError, UserCodeError: as `graphmem.measure.run.measure`.
     """
     threads = settings.threads or os.cpu_count() or 1
-    limit = max(free or 0, 2 * report.needed_range_bytes[1], 1 << 30)
+    limit = max(free or 0, 2 * most_needed(report), 1 << 30)
     request = Request(target, options, threads, settings.order, effort.warmup, effort.timeout, limit)
     runs = []
     for number in range(1, effort.runs + 1):

@@ -127,12 +127,18 @@ def test_what_does_not_fit_is_not_run(cli: Cli, measured: Measured, monkeypatch:
     assert len(measured.requests) == 3
 
 
-def test_the_highest_of_the_orders_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_highest_of_the_orders_must_fit() -> None:
     report = dataclasses.replace(chain_report(), step_peak_range_bytes=(48, 4 * GIB))
     verifying.check_memory(report, 5 * GIB)
     verifying.check_memory(report, None)
     with pytest.raises(CheckFailed, match=r"needs 4.00 GiB .* has 4.00 GiB free"):
         verifying.check_memory(report, 4 * GIB)
+
+
+def test_what_the_allocator_makes_of_it_must_fit() -> None:
+    report = dataclasses.replace(chain_report(), allocator={"peak_in_use_range_bytes": [2 * GIB, 3 * GIB]})
+    with pytest.raises(CheckFailed, match=r"needs 3.00 GiB"):
+        verifying.check_memory(report, 3 * GIB)
 
 
 @pytest.mark.parametrize(("error", "code"), [(CheckFailed("it was killed."), 1), (UserCodeError("it raised."), 3)])
