@@ -23,7 +23,13 @@ def build_report(simulation: Simulation, allocations: Allocations | None = None)
     rows = attribute.frontier(simulation)
     unknown_ops = notes.unknown_ops(simulation)
     unknown_sizes = notes.unknown_sizes(simulation)
-    at_least = bool(unknown_ops or unknown_sizes or simulation.schedule.at_least or simulation.lifetimes.unknown)
+    at_least = bool(
+        info.get("lower_bound")
+        or unknown_ops
+        or unknown_sizes
+        or simulation.schedule.at_least
+        or simulation.lifetimes.unknown
+    )
     return Report(
         target=info.get("target", ""),
         step=info.get("step", "custom"),

@@ -11,6 +11,7 @@ shape function has what it needs:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -93,16 +94,32 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
 
 
 def _shape_calls(graph_def: Any, traced: Any) -> None:
-    """Note on each call what the traced graph knows of its outputs; the importer takes that as their shapes."""
-    for node in graph_def.node:
-        if "PartitionedCall" in node.op:
-            try:
-                made = traced.get_operation_by_name(node.name)
-            except KeyError:
-                continue
-            if len(made.outputs) == len(node.attr["Tout"].list.type):
+    """Note what the traced graph knows of calls and of stacked lists; the importer takes that as their shapes.
+
+    Shape functions cannot tell how long a list is; the Python code that made it often said so.
+    """
+    wanted = {node.name: node for node in graph_def.node if node.op == "TensorListStack" or _is_call(node.op)}
+    if wanted:
+        for name, op in _ops_below(traced, "", nested=any("PartitionedCall" in name for name in wanted)):
+            node = wanted.get(name)
+            if node is not None and (node.op == op.type or _is_call(node.op)):
                 del node.attr["_output_shapes"].list.shape[:]
-                node.attr["_output_shapes"].list.shape.extend(tensor.shape.as_proto() for tensor in made.outputs)
+                node.attr["_output_shapes"].list.shape.extend(tensor.shape.as_proto() for tensor in op.outputs)
+
+
+def _is_call(op_type: str) -> bool:
+    return op_type in ("PartitionedCall", "StatefulPartitionedCall")
+
+
+def _ops_below(graph: Any, prefix: str, nested: bool) -> Iterator[tuple[str, Any]]:
+    """The ops of a graph and of the functions that it calls, under the names they have once those are inlined."""
+    for op in graph.get_operations():
+        yield prefix + op.name, op
+        if nested and _is_call(op.type):
+            function = graph._functions.get(op.get_attr("f").name)
+            inner = getattr(function, "graph", None)
+            if inner is not None:
+                yield from _ops_below(inner, f"{prefix}{op.name}/", nested)
 
 
 def _replace_argument(node: Any, shape: Shape) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from graphmem.errors import TargetError
 from graphmem.graph.model import Argument, StepGraph, tensor_bytes
 from graphmem.target.step import Step
 from graphmem.target.user_code import step_errors
-from graphmem.trace import build, fold, handover, placement, roles, scopes, shapes, sources, variables
+from graphmem.trace import build, fold, handover, legacy_rnn, placement, roles, scopes, shapes, sources, variables
 from graphmem.version import __version__
 
 #: The card that a GPU's rewrites are made for: compute capability of an A100, and memory enough that Grappler does not
@@ -45,15 +46,17 @@ def trace(
     """
     progress("tracing")
     function = step.function
-    if not isinstance(function, polymorphic_function.Function):
+    if isinstance(function, polymorphic_function.Function):
+        function = function._clone(None)  # the user's own keeps its traces, and TensorFlow hands over only new ones
+    else:
         function = tf.function(function)
-    with scopes.watched(step.models) as seen, step_errors(step.user_files):
+    with scopes.watched(step.models) as seen, legacy_rnn.inlined(step.notes), step_errors(step.user_files):
         concrete = function.get_concrete_function(*step.args, **step.kwargs)
     progress("rewriting")
     try:
         executed = _executed(concrete, step, device, rewrite)
     except handover.AlreadyInstantiated:  # by whoever owns the function: trace it anew
-        with scopes.watched(step.models) as seen, step_errors(step.user_files):
+        with scopes.watched(step.models) as seen, legacy_rnn.inlined(step.notes), step_errors(step.user_files):
             concrete = function._clone(None).get_concrete_function(*step.args, **step.kwargs)
         executed = _executed(concrete, step, device, rewrite)
     progress("building the graph")
@@ -143,19 +146,27 @@ def _info(step: Step, device: str, rewrite: bool) -> dict[str, Any]:
         "device": device,
         "rewrite": rewrite,
         "onednn": on,
+        "lower_bound": legacy_rnn.NOTE in step.notes,
     }
 
 
 @contextlib.contextmanager
 def _grappler(on: bool) -> Iterator[None]:
-    """Turn TensorFlow's rewrites off for a while."""
+    """Turn TensorFlow's rewrites off for the functions that are called in the block.
+
+    Not by `tf.config.optimizer`: that makes TensorFlow instantiate all functions of the process anew, and the random
+    ops in them start again.
+    """
     if on:
         yield
         return
-    before = tf.config.optimizer.get_experimental_options()
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    ctx = context.context()
+    config = ctx.config
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.allow_soft_placement = True
+    before = ctx.function_call_options
+    ctx.function_call_options = context.FunctionCallOptions(config_proto=config)
     try:
         yield
     finally:
-        restored = before.get("disable_meta_optimizer", False)
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": restored})
+        ctx.function_call_options = before

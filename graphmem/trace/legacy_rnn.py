@@ -1,0 +1,44 @@
+"""Legacy Keras's LSTM and GRU, traced so that TensorFlow inlines them.
+
+tf_keras puts each such layer into a function of its own, marked as one of two implementations (CPU, cuDNN) between
+which Grappler chooses. TensorFlow then calls that function rather than inline it, under a name that nobody can look up.
+Without the mark it inlines the same ops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+NOTE = "legacy LSTM and GRU layers are modelled inlined; TensorFlow calls functions, which hold their inputs longer"
+
+
+@contextlib.contextmanager
+def inlined(notes: list[str]) -> Iterator[None]:
+    """Trace legacy recurrent layers without the mark; tf_keras is left as it was.
+
+    Args:
+        notes: gets `NOTE` if there was such a layer.
+    """
+    if "tf_keras" not in sys.modules:
+        yield
+        return
+    utils: Any = importlib.import_module("tf_keras.src.layers.rnn.gru_lstm_utils")
+
+    def plain_function(name: str, device: str, function: Callable[..., Any], attributes: dict[str, Any]) -> Any:
+        import tensorflow as tf
+
+        if NOTE not in notes:
+            notes.append(NOTE)
+        return tf.function(function, autograph=False)
+
+    original = utils.generate_defun_backend, utils.function_register
+    utils.generate_defun_backend = plain_function
+    utils.function_register = lambda *args, **kwargs: None  # the cuDNN twin, which is never called
+    try:
+        yield
+    finally:
+        utils.generate_defun_backend, utils.function_register = original
