@@ -44,6 +44,7 @@ def _insert_all(hashes: list[int]) -> list[int]:
     """The slots of a FlatRep after inserting in order: open addressing, quadratic probing, growth at 80 %."""
     capacity, limit = 8, 6
     slots = [-1] * capacity
+    reached: dict[int, tuple[int, int]] = {}
     for position, value in enumerate(hashes):
         if position >= limit:
             old = slots
@@ -51,16 +52,24 @@ def _insert_all(hashes: list[int]) -> list[int]:
                 capacity *= 2
             limit = int(capacity * 0.8)
             slots = [-1] * capacity
+            reached = {}
             for moved in old:
                 if moved >= 0:
-                    _insert(slots, capacity - 1, hashes[moved], moved)
-        _insert(slots, capacity - 1, value, position)
+                    _insert(slots, reached, hashes[moved] & (capacity - 1), moved)
+        _insert(slots, reached, value & (capacity - 1), position)
     return slots
 
 
-def _insert(slots: list[int], mask: int, value: int, position: int) -> None:
-    index, probes = value & mask, 1
+def _insert(slots: list[int], reached: dict[int, tuple[int, int]], start: int, position: int) -> None:
+    """Put one in the first free slot of the sequence that begins at `start`.
+
+    Neighbours in memory begin at the same slot, eight at a time. Nothing is ever removed, so each goes on from where
+    the one before came to (`reached`).
+    """
+    mask = len(slots) - 1
+    index, probes = reached.get(start, (start, 1))
     while slots[index] >= 0:
         index = (index + probes) & mask
         probes += 1
     slots[index] = position
+    reached[start] = index, probes
