@@ -18,8 +18,9 @@ from graphmem.runtime.liveness import Lifetimes, lifetimes
 from graphmem.runtime.plan import make_plan
 from graphmem.runtime.queues import QUEUES
 
-#: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds.
-OPS_BUDGET, FEWEST_ORDERS, MOST_ORDERS = 80_000, 5, 25
+#: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds. Iterations
+#: of a loop overlap in many ways, so that few orders of a loop say little.
+OPS_BUDGET, FEWEST_ORDERS, FEWEST_WITH_LOOPS, MOST_ORDERS = 80_000, 3, 5, 25
 
 #: Peaks within this fraction of each other count as the same outcome.
 SAME = 0.005
@@ -69,8 +70,8 @@ def simulate(
         graph: the step.
         order: a key of `graphmem.runtime.queues.QUEUES`; on a GPU, whose kernels all run inline, "default" is
             "breadth-first".
-        orders: how many legal orders to draw; `None`: 25, fewer for long schedules, 5 at least; 1 where the order is
-            settled.
+        orders: how many legal orders to draw; `None`: 25, fewer for long schedules, 3 at least, 5 with loops; 1 where the
+            order is settled.
         env: threads and device.
         trips: iterations of loops whose condition cannot be told, by name.
 
@@ -116,7 +117,8 @@ def _draw(graph: StepGraph, order: str, orders: int | None, env: Env, trips: dic
     if policy in _SETTLED:
         count = 1
     else:
-        count = orders or max(FEWEST_ORDERS, min(MOST_ORDERS, OPS_BUDGET // max(1, len(first.schedule.ops))))
+        fewest = FEWEST_WITH_LOOPS if first.schedule.loops else FEWEST_ORDERS
+        count = orders or max(fewest, min(MOST_ORDERS, OPS_BUDGET // max(1, len(first.schedule.ops))))
     drawn = [first, *(run(seed) for seed in range(1, count))]
     peaks = [simulation.peak for simulation in drawn]
     for simulation in drawn:
