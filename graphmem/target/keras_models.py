@@ -187,8 +187,10 @@ def _step_function(model: Any, kind: str, framework: str, overlay: dict[str, Any
     """`model.train_step` on `fit`'s form of the data; a live model is put back when the tracing is over."""
     import tensorflow as tf
 
+    made: list[Any] = []
+
     def step(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        with live_models.untouched(model, overlay) if overlay is not None else nullcontext():
+        with live_models.untouched(model, overlay, made) if overlay is not None else nullcontext():
             return getattr(model, f"{kind}_step")(_packed(x, y, sample_weight, framework))
 
     step.__name__ = f"{kind}_step"

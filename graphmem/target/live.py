@@ -10,7 +10,7 @@ _HELPERS = ("_compile_loss", "_compile_metrics", "_loss_tracker", "compiled_loss
 
 
 @contextmanager
-def untouched(model: Any, overlay: Mapping[str, Any] | None = None) -> Iterator[None]:
+def untouched(model: Any, overlay: Mapping[str, Any] | None = None, made: list[Any] | None = None) -> Iterator[None]:
     """Within the block the model may be compiled, called and traced; afterwards it is as before.
 
     Attributes of the model, of its layers and of what `compile()` made are restored, and the content of the lists and
@@ -18,13 +18,19 @@ def untouched(model: Any, overlay: Mapping[str, Any] | None = None) -> Iterator[
 
     Args:
         overlay: attributes of the model that hold other values within the block.
+        made: is given what the objects held at the end of the block, so that variables made in it live on: functions
+            refer to theirs only weakly.
     """
     objects = [model, *layers_of(model), *(getattr(model, name, None) for name in _HELPERS)]
-    saved = [(o, dict(vars(o)), _contents(o)) for o in objects if hasattr(o, "__dict__")]
+    objects = [o for o in objects if hasattr(o, "__dict__")]
+    objects += [value for owner in objects for value in vars(owner).values() if _counts(value)]
+    saved = [(o, dict(vars(o)), _contents(o)) for o in objects]
     vars(model).update(overlay or {})
     try:
         yield
     finally:
+        if made is not None:
+            made += [(dict(vars(owner)), _contents(owner)) for owner, _, _ in saved]
         for owner, attributes, contents in saved:
             vars(owner).clear()
             vars(owner).update(attributes)
@@ -41,6 +47,11 @@ def layers_of(model: Any) -> list[Any]:
     """The layers inside a model, at every depth."""
     flatten = getattr(model, "_flatten_layers", None)
     return list(flatten(include_self=False, recursive=True)) if flatten else []
+
+
+def _counts(value: Any) -> bool:
+    """A generator of tf_keras, which gives each random op that is traced the next seed."""
+    return type(value).__name__ == "RandomGenerator" and type(value).__module__.startswith("tf_keras.")
 
 
 def _contents(owner: Any) -> list[tuple[Any, Any]]:
