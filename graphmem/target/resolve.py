@@ -41,7 +41,7 @@ def check_target(target: str) -> Place:
     """What a target names, as far as that can be told without TensorFlow.
 
     Raises:
-        TargetError: the target has no form that is known, its file is missing, or Keras would start with another backend.
+        TargetError: the target has no form that is known, its file is missing, or Keras would start another backend.
     """
     place = parse_target(target)
     check_backend_to_come(place.kind in ("app", "saved") or _leaves_backend_open(place))

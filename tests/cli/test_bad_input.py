@@ -99,8 +99,8 @@ FILES = {
     "no_samples.py": FIT.format(samples=0, width=16, labels=0),
     "uneven.py": FIT.format(samples=8, width=16, labels=7),
     "narrow.py": FIT.format(samples=8, width=15, labels=8),
-    "unbatched.py": MODEL
-    + "import tensorflow as tf\nmodel.fit(tf.data.Dataset.from_tensors((tf.zeros(16), tf.zeros(4))))\n",
+    "unbatched.py": MODEL + "import tensorflow as tf\nd = tf.data.Dataset\n"
+    "model.fit(d.from_tensors((tf.zeros(16), tf.zeros(4))))\n",
     "function.py": "import tensorflow as tf\nw = tf.Variable(tf.ones((4, 4)))\ndef step(x, y):\n"
     "    return tf.matmul(x, w) + y\n",
     "signed.py": STEP.format(body="y = x * 2"),
@@ -261,7 +261,7 @@ BAD_CODE = [
     ("recursion.py", "recursion.py line 2 raised RecursionError", "more calls"),
     ("factory.py:build(width=2)", "factory.py line 6 raised KeyError: 'w'.", "return {}['w']"),
     (("call.py", *X), "call.py line 10 raised AttributeError: ", "y.nonsense"),
-    (("numpy_call.py", *X), "numpy_call.py line 10 raised NotImplementedError: Cannot convert a symbolic", "np.array(y)"),
+    (("numpy_call.py", *X), "numpy_call.py line 10 raised NotImplementedError: Cannot convert", "np.array(y)"),
     (("train_step.py", *X), "train_step.py line 13 raised RuntimeError: not ready.", 'raise RuntimeError("not ready")'),
     ("leaves.py", "leaves.py called sys.exit(2) at line 3", "usage: leaves.py DATA"),
     ("arguments.py", "if it needs arguments, give them after --.", "the following arguments are required: --data"),
