@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ class Replay:
     in_use_peak: int = 0
 
 
-def replay(events: Iterable[Event]) -> Replay:
+def replay(events: Sequence[Event]) -> Replay:
     """Follow the events of one step; the release of what was allocated before them counts nothing.
 
     >>> a, b = Event(True, 1, 100, 256, 256, "A"), Event(True, 2, 50, 256, 512, "B")
@@ -62,20 +62,29 @@ def replay(events: Iterable[Event]) -> Replay:
     >>> done.peak, done.peak_op, done.curve
     (150, 'B', [100, 150])
     """
-    done, now, made = Replay(), 0, False
-    alive: dict[int, Held] = {}
-    for event in events:
-        if not made:
+    done, now, top = Replay(), 0, -1
+    sizes: dict[int, int] = {}
+    for place, event in enumerate(events):
+        if place == 0:
             done.in_use_before = event.in_use + (-event.granted if event.allocates else event.granted)
-            made = True
         if not event.allocates:
-            released = alive.pop(event.address, None)
-            now -= released.nbytes if released else 0
+            now -= sizes.pop(event.address, 0)
             continue
-        alive[event.address] = Held(event.op, event.requested)
+        sizes[event.address] = event.requested
         now += event.requested
         done.curve.append(now)
         done.in_use_peak = max(done.in_use_peak, event.in_use)
         if now > done.peak:
-            done.peak, done.peak_op, done.alive = now, event.op, list(alive.values())
+            done.peak, done.peak_op, top = now, event.op, place
+    done.alive = _alive(events[: top + 1])
     return done
+
+
+def _alive(events: Sequence[Event]) -> list[Held]:
+    """What was allocated and not released, in order of allocation."""
+    alive: dict[int, Held] = {}
+    for event in events:
+        alive.pop(event.address, None)
+        if event.allocates:
+            alive[event.address] = Held(event.op, event.requested)
+    return list(alive.values())

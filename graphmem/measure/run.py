@@ -95,7 +95,7 @@ def measure(request: Request) -> Run:
             raise _ended(code, request) from None
         if "error" in result:
             raise _failure(result)
-        done = replay(Event(*row) for row in result["events"])
+        done = replay([Event(*row) for row in result["events"]])
         if not done.curve:
             raise CheckFailed(_silent())
         graph = load_trace(str(folder / TRACE))

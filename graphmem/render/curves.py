@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from graphmem.render.colours import FAINT, INK, ROLE_STYLES
@@ -17,6 +18,9 @@ FORMATS = (".svg", ".png", ".pdf")
 _MEASURED, _PREDICTED = ROLE_STYLES["activation"].fill, ROLE_STYLES["gradient"].fill
 _SIZE = (3.5, 2.3)
 """Inches: one column of a paper."""
+
+_COLUMNS = 500
+"""Points of a curve: finer than print, and a small file however long the step is."""
 
 _NO_DATE: dict[str, dict[str, Any]] = {
     ".svg": {"Date": None, "Creator": "graphmem"},
@@ -68,5 +72,13 @@ def _unit(most: int) -> tuple[str, int]:
 
 
 def _points(curve: Sequence[int], scale: int) -> tuple[list[float], list[float]]:
-    count = len(curve)
-    return [100 * place / count for place in range(count)], [value / scale for value in curve]
+    """Where to draw a curve: all its points, or the highest of each of `_COLUMNS` stretches of it.
+
+    >>> _points([1, 3, 2, 2], 1)
+    ([0.0, 25.0, 50.0, 75.0, 100.0], [1.0, 3.0, 2.0, 2.0, 2.0])
+    """
+    count = min(len(curve), _COLUMNS)
+    edges = [len(curve) * column // count for column in range(count + 1)] if count else []
+    highest = [max(curve[start:end]) / scale for start, end in pairwise(edges)]
+    across = [100 * edge / len(curve) for edge in edges]
+    return across, highest + highest[-1:]

@@ -6,7 +6,7 @@ import io
 import math
 from typing import TYPE_CHECKING
 
-from graphmem.render.rows import plural, shorten
+from graphmem.render.rows import SMALL, plural, shorten
 from graphmem.render.words import short_target, step_words
 from graphmem.units import format_bytes
 
@@ -150,17 +150,20 @@ def _tensors(console: Console, tensors: Tensors, width: int, top: int) -> None:
 
 
 def _differences(console: Console, tensors: Tensors, width: int, top: int) -> None:
-    """The buffers that are alive at one peak only, most bytes first."""
+    """The buffers that are alive at one peak only, most bytes first; those below 0.1 % of it are added up."""
     if not tensors.differences:
         return
+    least = SMALL * tensors.measured_peak_bytes
+    shown = [item for item in tensors.differences[:top] if item.bytes * abs(item.count) >= least]
     table = _grid("right", "left", "left")
-    for item in tensors.differences[:top]:
+    for item in shown:
         side = "measured only" if item.count > 0 else "predicted only"
         table.add_row(format_bytes(item.bytes * abs(item.count)), side, shorten(item.op or "(no op)", width - 30))
-    left = tensors.differences[top:]
+    left = tensors.differences[len(shown) :]
     if left:
         rest = sum(item.bytes * abs(item.count) for item in left)
-        table.add_row(format_bytes(rest), plural(len(left), "other"), "")
+        noun = "other" if shown else "difference"
+        table.add_row(format_bytes(rest), plural(len(left), noun), "")
     _section(console, "What differs", table)
 
 

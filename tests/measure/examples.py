@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from graphmem.graph.model import StepGraph
 from graphmem.measure.compare import compare
@@ -40,7 +40,7 @@ def events(*steps: tuple[str, int] | str) -> list[Event]:
 AS_PREDICTED = events(("a", 8), ("b", 16), "a", ("c", 32), "b", "c")
 
 
-def run_of(made: Iterable[Event], graph: StepGraph | None = None, *, inputs: int = 4) -> Run:
+def run_of(made: Sequence[Event], graph: StepGraph | None = None, *, inputs: int = 4) -> Run:
     """What the child would have sent of these events."""
     return Run(replay(made), graph or graphs.chain(), 0, inputs, 0.25, {"tensorflow": "2.21.0"})
 

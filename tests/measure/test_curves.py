@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from graphmem.render.curves import FORMATS, curves_picture
+from graphmem.render.curves import FORMATS, _points, curves_picture
 from tests.measure.examples import AS_PREDICTED, events, run_of, verification
 
 
@@ -25,3 +25,11 @@ def test_text_is_text_and_says_both_peaks() -> None:
     assert "measured, peak 80 B" in texts
     assert "predicted, peak 48 B" in texts
     assert "alive (B)" in texts
+
+
+def test_a_long_step_makes_a_small_picture_with_the_peak_in_it() -> None:
+    many = [(f"op{number}", 4096) for number in range(100_000)]
+    picture = curves_picture(verification([run_of(events(*many, *(name for name, _ in many), ("z", 4096)))]), ".svg")
+    assert len(picture) < 80_000
+    assert b"measured, peak 391 MiB" in picture
+    assert max(_points(list(range(100_000)), 1)[1]) == 99_999

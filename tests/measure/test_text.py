@@ -107,3 +107,10 @@ def test_what_the_lists_leave_out_is_a_row() -> None:
     text = verification_text(with_threads(verification([run_of(made)])), top=3)
     assert "19 others" in text  # 20 measured only and b and c predicted only, less 3
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_small_differences_are_added_up() -> None:
+    made = events(("b", 16 << 20), ("x", 8), ("y", 16), ("c", 32 << 20))
+    text = verification_text(with_threads(verification([run_of(made)])))
+    assert text.count("MiB  measured only  ") == 2
+    assert "72 B  4 others" in text  # b and c as predicted, x and y
