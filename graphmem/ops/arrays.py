@@ -55,7 +55,16 @@ register(
     " StatelessTruncatedNormal StatelessTruncatedNormalV2 StatelessRandomBinomial StatelessRandomGetKeyCounter"
     " StatelessRandomGetKeyCounterAlg StatelessRandomGetAlg StatelessParameterizedTruncatedNormal"
     " StatelessRandomGammaV2 StatelessRandomGammaV3 StatelessRandomPoisson RandomPoissonV2"
-    " ParameterizedTruncatedNormal StatelessShuffle",
+    " ParameterizedTruncatedNormal StatelessShuffle RandomIndexShuffle StatefulUniform StatefulUniformInt"
+    " StatefulUniformFullInt StatefulStandardNormal StatefulStandardNormalV2 StatefulTruncatedNormal"
+    " StatefulRandomBinomial NonDeterministicInts StochasticCastToInt SobolSample",
     Rule(source="random_op.cc, stateless_random_ops_v2.cc: measured"),
 )
+register(
+    "UniformCandidateSampler LogUniformCandidateSampler LearnedUnigramCandidateSampler FixedUnigramCandidateSampler"
+    " ThreadUnsafeUnigramCandidateSampler AllCandidateSampler ComputeAccidentalHits",
+    Rule(source="candidate_sampler_ops.cc"),
+)
+register("XlaDynamicUpdateSlice", Rule(source="measured: XLA compiles it alone, its output is new"))
+register("DeepCopy Copy CopyHost", Rule(source="inplace_ops.cc, debug_ops.cc"))
 register("InplaceAdd InplaceSub InplaceUpdate", Rule(view=((0, 0),), source="inplace_ops.cc: measured"))

@@ -6,6 +6,9 @@ from graphmem.ops.registry import Rule, register
 from graphmem.ops.views import FIRST
 
 register("Switch RefSwitch", Rule(view=((0, 0), (1, 0)), control="switch", source="control_flow_ops.cc"))
+register(
+    "_SwitchN", Rule(view=tuple((slot, 0) for slot in range(1024)), control="switch", source="control_flow_ops.cc")
+)
 register("Merge RefMerge", Rule(view=FIRST, control="merge", source="control_flow_ops.cc"))
 register("Enter RefEnter", Rule(view=FIRST, control="enter", source="control_flow_ops.cc"))
 register("Exit RefExit", Rule(view=FIRST, control="exit", source="control_flow_ops.cc"))

@@ -16,6 +16,14 @@ def scaled_rows(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None
     return [times(image[0], scaled[1], *image[2:], 4)]
 
 
+def gradient_rows(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """The gradient with its rows scaled back already, its columns not, in float32."""
+    scaled, image = known(inputs[0].shape), known(op.outputs[0].shape)
+    if image is None or scaled is None:
+        return [None]
+    return [times(image[0], image[1], *scaled[2:], 4)]
+
+
 def value_range(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
     """One number for each pixel."""
     shape = inputs[0].shape
@@ -38,5 +46,19 @@ register(
     "DrawBoundingBoxes DrawBoundingBoxesV2 NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3"
     " NonMaxSuppressionV4 NonMaxSuppressionV5 CombinedNonMaxSuppression",
     Rule(source="non_max_suppression_op.cc, draw_bounding_box_op.cc: measured"),
+)
+register(
+    "ScaleAndTranslateGrad",
+    Rule(cpu_scratch=gradient_rows, source="scale_and_translate_op.cc: measured, less its weights"),
+)
+register(
+    "DecodeJpeg DecodeAndCropJpeg DecodePng DecodeGif DecodeBmp DecodeImage DecodeWebP EncodeJpeg EncodePng"
+    " EncodeJpegVariableQuality ExtractJpegShape DecodeWav EncodeWav AudioSpectrogram Mfcc",
+    Rule(source="decode_image_op.cc, decode_wav_op.cc, spectrogram_op.cc and others"),
+)
+register(
+    "ExtractGlimpse ExtractGlimpseV2 NonMaxSuppressionWithOverlaps SampleDistortedBoundingBox"
+    " SampleDistortedBoundingBoxV2 StatelessSampleDistortedBoundingBox RandomCrop",
+    Rule(source="attention_ops.cc, sample_distorted_bounding_box_op.cc and others: measured"),
 )
 register("LRN LRNGrad", Rule(source="lrn_op.cc"))

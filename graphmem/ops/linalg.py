@@ -31,7 +31,7 @@ register(
 register("Diag DiagPart Cross", Rule(source="diag_op.cc, cross_op.cc"))
 register("SelfAdjointEigV2 Svd Qr Lu", Rule(forward=IN_PLACE, source="linalg_ops_common.cc"))
 register(
-    "Cholesky CholeskyGrad MatrixInverse MatrixSquareRoot MatrixExponential",
+    "Cholesky CholeskyGrad MatrixInverse MatrixSquareRoot MatrixExponential MatrixLogarithm",
     Rule(forward=((0, (0,)),), source="linalg_ops_common.cc"),
 )
 register(
@@ -39,4 +39,7 @@ register(
     " TridiagonalSolve TridiagonalMatMul BandedTriangularSolve",
     Rule(source="linalg_ops_common.cc"),
 )
-register("FFT FFT2D FFT3D IFFT IFFT2D IFFT3D RFFT RFFT2D RFFT3D IRFFT IRFFT2D IRFFT3D", Rule(source="fft_ops.cc"))
+register(
+    "FFT FFT2D FFT3D IFFT IFFT2D IFFT3D RFFT RFFT2D RFFT3D IRFFT IRFFT2D IRFFT3D FFTND IFFTND RFFTND IRFFTND",
+    Rule(source="fft_ops.cc"),
+)

@@ -11,7 +11,7 @@ _LISTS = {
     "set": "TensorListSetItem",
     "get": "TensorListGetItem",
     "stack": "TensorListStack TensorListConcat TensorListConcatV2 TensorListGather",
-    "from_tensor": "TensorListFromTensor",
+    "from_tensor": "TensorListFromTensor TensorListScatter TensorListScatterV2 TensorListSplit",
     "length": "TensorListLength TensorListElementShape",
     "pack": "OptionalFromValue",
     "unpack": "OptionalGetValue",

@@ -170,11 +170,12 @@ def private_op(tf: Any, case: Case, inputs: list[Any], name: str) -> list[Any]:
 
 def fresh(tf: Any, tensor: Any) -> Any:
     """A copy that nobody else holds."""
-    return (
-        tf.raw_ops.LogicalNot(x=tensor)
-        if tensor.dtype == tf.bool
-        else tf.raw_ops.Mul(x=tensor, y=tf.ones((), tensor.dtype))
-    )
+    if tensor.dtype == tf.bool:
+        return tf.raw_ops.LogicalNot(x=tensor)
+    if tensor.dtype.is_quantized:
+        whole = tf.as_dtype(tensor.dtype.name[1:])
+        return tf.bitcast(fresh(tf, tf.bitcast(tensor, whole)), tensor.dtype)
+    return tf.raw_ops.Mul(x=tensor, y=tf.ones((), tensor.dtype))
 
 
 def random_array(tf: Any, dtype: str, shape: tuple[int, ...], top: int) -> Any:

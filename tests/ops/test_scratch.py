@@ -152,6 +152,31 @@ def test_reduction_copies_the_input_for_scattered_axes(axes: list[int], copied: 
     assert found == ([8 * 4 * 6 * 5 * 4] if copied else [])
 
 
+def test_block_cells_join_the_input_with_the_state() -> None:
+    """8 samples of 16 inputs and 24 states: 8 * 40 floats joined, 8 * 24 a state, four times that in gates."""
+    x, state, weights = f32(8, 16), f32(8, 24), [f32(24)] * 13
+    assert scratch("LSTMBlockCell", [x, state, state, *weights], [state] * 7, Env()) == [1280, 3072]
+    assert scratch("LSTMBlockCellGrad", [x, state, state, *weights], [state], Env()) == [768] * 5
+    assert scratch("GRUBlockCell", [x, state, *weights], [state] * 4, Env()) == [1280, 1280, 1536]
+    assert scratch("GRUBlockCellGrad", [x, state, *weights], [x], Env()) == [1280, 1280, 768, 768, 768]
+    sequence = [make_tensor("int64", ()), f32(5, 8, 16), state, state, *weights]
+    assert scratch("BlockLSTM", sequence, [f32(5, 8, 24)] * 7, Env()) == [1280, 3072]
+    assert scratch("BlockLSTMGrad", sequence, [f32(5, 8, 16)], Env()) == [1280, 1280, 3072, *[768] * 7]
+    assert scratch("LSTMBlockCell", [f32(None, 16), state, state, *weights], [state] * 7, Env()) == [None, None]
+
+
+@pytest.mark.parametrize("kind", ["While", "SparseTensorToCSRSparseMatrix", "RaggedTensorToVariant"])
+def test_what_is_held_elsewhere_is_unknown_rather_than_nothing(kind: str) -> None:
+    assert scratch(kind, [f32(4)], [f32(4)], Env()) == [None]
+
+
+def test_scaling_back_holds_rows_scaled_already() -> None:
+    """Of a gradient of 8 x 8 for an image of 4 x 4: rows are done, columns are not."""
+    inputs = [f32(2, 8, 8, 64), f32(2, 4, 4, 64), f32(2), f32(2)]
+    assert scratch("ScaleAndTranslateGrad", inputs, [f32(2, 4, 4, 64)], Env()) == [2 * 4 * 8 * 64 * 4]
+    assert scratch("SparseDenseCwiseMul", [f32(9, 2), f32(9)], [f32(9)], Env()) == [36]
+
+
 def test_max_pool_gradient_may_put_its_first_temporary_in_the_pooled_output() -> None:
     rule = lookup("MaxPoolGrad")
     assert rule is not None

@@ -1,0 +1,26 @@
+"""Ops that call a function which TensorFlow does not inline: what that function holds meanwhile is not looked into.
+
+`PartitionedCall` and `StatefulPartitionedCall` have no row, on purpose: where they are left in an executed graph, XLA
+compiles what they call, and plans its memory itself.
+"""
+
+from __future__ import annotations
+
+from graphmem.graph.model import Op, Tensor
+from graphmem.ops.registry import Env, Rule, register
+
+
+def held_by_function(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """What the function called holds while it runs: not known."""
+    return [None]
+
+
+register(
+    "While StatelessWhile If StatelessIf Case StatelessCase For MapDefun SymbolicGradient RemoteCall BatchFunction"
+    " EagerPyFunc PyFunc PyFuncStateless ReduceDataset OneShotIterator",
+    Rule(
+        cpu_scratch=held_by_function,
+        gpu_scratch=held_by_function,
+        source="functional_ops.cc, map_defun_op.cc, py_func.cc",
+    ),
+)
