@@ -1,4 +1,4 @@
-"""Input pipelines that a step makes or reads: an element counts once the step has it; what the pipeline holds, never."""
+"""Input pipelines that a step makes or reads: an element counts once the step has it, what the pipeline holds never."""
 
 from __future__ import annotations
 

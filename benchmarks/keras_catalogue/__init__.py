@@ -1,0 +1,1 @@
+"""Everything of Keras that makes ops: entries to trace, one file for each catalogue."""
