@@ -35,12 +35,12 @@ def large(x):
 
 
 if __name__ == "__main__":
-    layers = [keras.layers.Dense(64, activation="relu"), keras.layers.Dense(4)]
-    model = keras.Sequential([keras.Input((16,)), *layers])
+    layers = [keras.layers.Conv2D(16, 3, activation="relu"), keras.layers.Flatten(), keras.layers.Dense(4)]
+    model = keras.Sequential([keras.Input((24, 24, 3)), *layers])
     model.compile(optimizer="adam", loss="mse")
-    model.fit(np.zeros((64, 16), "float32"), np.zeros((64, 4), "float32"), batch_size=32)
+    model.fit(np.zeros((64, 24, 24, 3), "float32"), np.zeros((64, 4), "float32"), batch_size=32)
 """
-WEIGHTS = 4 * (16 * 64 + 64 + 64 * 4 + 4)
+WEIGHTS = 4 * (3 * 3 * 3 * 16 + 16 + 22 * 22 * 16 * 4 + 4)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_prediction_and_measurement_agree(folder: Path) -> None:
     data = json.loads(done.stdout)
     variables, inputs, step_peak = data["layers"]
     assert variables["predicted_bytes"] == variables["measured_bytes"] > 3 * WEIGHTS  # Adam: two slots for each weight
-    assert inputs["predicted_bytes"] == inputs["measured_bytes"] == 32 * (16 + 4) * 4
+    assert inputs["predicted_bytes"] == inputs["measured_bytes"] == 32 * (24 * 24 * 3 + 4) * 4
     assert abs(step_peak["error"]) < 0.01
     assert data["agrees"]
     assert data["tensors"]["matched_share"] > 0.98
