@@ -48,7 +48,7 @@ Examples:
 @click.option("--top", type=WHOLE, default=10, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
 @click.option("--width", type=Whole(60), metavar="N", help="Columns; default: the terminal's, else 80.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
-              help="Also write FILE (.svg .png .pdf .dot .json .txt .html .graphmem); repeatable.")  # fmt: skip
+              help="Also write FILE (.svg .png .pdf .dot .json .txt .html .csv .graphmem); repeatable.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Replace existing files.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_context

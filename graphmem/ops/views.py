@@ -111,6 +111,7 @@ def split_view(data: int) -> View:
     axis_at = 0 if data == 1 else 2
 
     def view(op: Op, inputs: tuple[Tensor, ...]) -> int | None:
+        """Into one part, or along axis 0 into parts that are aligned to 64 bytes."""
         if len(op.outputs) == 1:
             return data
         shape, axis = known(inputs[data].shape), constant(op, axis_at)

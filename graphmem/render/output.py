@@ -154,12 +154,22 @@ def _trace(report: Report, top: int) -> bytes:
     return to_bytes(report.simulation.graph)
 
 
+def _lifetimes(report: Report, top: int) -> bytes:
+    from graphmem.graph.lifetimes_csv import write_lifetimes
+    from graphmem.report.lifetimes import lifetimes_of
+
+    if report.simulation is None:
+        raise TargetError("a report loaded from JSON holds no lifetimes to write; analyse its target again.")
+    return write_lifetimes(lifetimes_of(report.simulation)).encode()
+
+
 FORMATS: dict[str, Callable[[Report, int], bytes]] = {
     **{ending: _picture(ending[1:]) for ending in PICTURES},
     ".dot": _dot,
     ".json": _json,
     ".txt": _text,
     ".html": _html,
+    ".csv": _lifetimes,
     ".graphmem": _trace,
 }
 """Ending -> (report, rows of a list) -> the file's content."""

@@ -8,6 +8,7 @@ from graphmem.errors import InternalError
 from graphmem.ops import registry
 from graphmem.ops.inline import NEVER_EXPENSIVE
 from graphmem.ops.registry import Rule, all_rules, lookup, register
+from graphmem.ops.words import explain
 
 
 def test_unknown_op_has_no_row() -> None:
@@ -35,6 +36,10 @@ def test_reads_of_variables_are_not_inline() -> None:
 
 def test_every_row_says_where_it_comes_from() -> None:
     assert [name for name, rule in all_rules().items() if not rule.source] == []
+
+
+def test_every_formula_says_what_it_is() -> None:
+    assert [name for name, rule in all_rules().items() if any(line.endswith(": ") for line in explain(rule))] == []
 
 
 def test_no_row_is_both_a_view_and_in_place() -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from graphmem.errors import TargetError
+from graphmem.graph.lifetimes_csv import peak_of, read_lifetimes
+from graphmem.ops.registry import Env
 from graphmem.render import output
 from graphmem.render.text import as_text
+from graphmem.report.build import build_report
+from graphmem.runtime.simulate import simulate
 from tests.example_reports import mlp, resnet50
+from tests.graphs import two_weights
 
 STARTS = {
     ".svg": b"<?xml",
@@ -34,6 +40,20 @@ def test_text_is_wide_and_json_has_all(tmp_path: Path) -> None:
     output.write_reports(mlp(), [str(tmp_path / "a.txt"), str(tmp_path / "A.JSON")], top=3)
     assert (tmp_path / "a.txt").read_text() == as_text(mlp(), width=120, top=3)
     assert len(json.loads((tmp_path / "A.JSON").read_text())["frontier"]) == 4
+
+
+def test_csv_has_the_lifetimes_of_the_step(tmp_path: Path) -> None:
+    simulation = simulate(two_weights(), order="graph", env=Env(threads=1))
+    output.write_report(build_report(simulation), str(tmp_path / "a.csv"))
+    rows = read_lifetimes((tmp_path / "a.csv").read_text())
+    assert peak_of(rows) == simulation.peak == 232
+    assert [(row.lower, row.upper, row.size) for row in rows[:2]] == [(5, 9, 32), (6, 13, 8)]
+
+
+def test_a_report_without_its_step_has_no_lifetimes(tmp_path: Path) -> None:
+    loaded = replace(mlp(), simulation=None)
+    with pytest.raises(TargetError, match="holds no lifetimes"):
+        output.write_report(loaded, str(tmp_path / "a.csv"))
 
 
 def test_report_render_is_the_same(tmp_path: Path) -> None:
