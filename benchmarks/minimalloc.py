@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from graphmem.graph.lifetimes_csv import peak_of, read_lifetimes  # noqa: E402
+from graphmem.graph.lifetimes_csv import peak_of, read_lifetimes
 
 
 def main() -> int:

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from graphmem.ops.registry import Rule, all_rules
+from graphmem.ops.words import describe, explain
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from graphmem.ops.registry import Rule, all_rules  # noqa: E402
-from graphmem.ops.words import describe, explain  # noqa: E402
-
 PAGE = ROOT / "docs" / "ops.md"
 
 HEAD = """# Ops
