@@ -70,8 +70,8 @@ def simulate(
         graph: the step.
         order: a key of `graphmem.runtime.queues.QUEUES`; on a GPU, whose kernels all run inline, "default" is
             "breadth-first".
-        orders: how many legal orders to draw; `None`: 25, fewer for long schedules, 3 at least, 5 with loops; 1 where the
-            order is settled.
+        orders: how many legal orders to draw; `None`: 25, fewer for long schedules, 3 at least, 5 with loops; 1 where
+            the order is settled.
         env: threads and device.
         trips: iterations of loops whose condition cannot be told, by name.
 

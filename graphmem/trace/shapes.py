@@ -18,6 +18,7 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, types_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import c_api_util
+from tensorflow.python.framework.ops import Operation
 
 #: graphmem's own op: a tensor copied between host and device (`graphmem.trace.placement`).
 COPY = "_Copy"
@@ -43,7 +44,8 @@ def infer(graph_def: Any, argument_shapes: list[Shape], traced: Any = None) -> d
     _import(graph, changed)
     names: dict[Any, str] = {}
     found: dict[str, list[tuple[str, Shape]]] = {}
-    for op in graph.get_operations():
+    for c_op in graph.new_operations():  # not all that `tf.Graph` makes of an op is needed here
+        op = Operation._from_c_op(c_op=c_op, g=graph)
         outputs: list[tuple[str, Shape]] = []
         for tensor in op.outputs:
             dtype = tensor.dtype
@@ -67,7 +69,6 @@ def _import(graph: Any, graph_def: Any) -> None:
             c_api.TF_DeleteImportGraphDefResults(results)
         finally:
             c_api.TF_DeleteImportGraphDefOptions(options)
-    graph._add_new_tf_operations(compute_devices=False)
 
 
 def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:

@@ -7,6 +7,9 @@ from typing import Any
 
 from graphmem.graph.model import StepGraph
 
+#: So many stack traces are read to see whether all ops come from one line, as those of `model.fit` do.
+SAMPLE = 400
+
 
 def assign(graph: StepGraph, concrete: Any, files: set[str]) -> None:
     """Set `source` ("model.py:12") of each op that a line of the user's files made.
@@ -18,7 +21,13 @@ def assign(graph: StepGraph, concrete: Any, files: set[str]) -> None:
         return
     by_scope: dict[str, str] = {}
     lines: dict[str, str] = {}
-    for op in concrete.graph.get_operations():
+    operations = concrete.graph.get_operations()
+    sample = {_line(op, files) for op in operations[:: max(1, len(operations) // SAMPLE)]} - {""}
+    if len(sample) <= 1:  # one call of a library made all but the inputs
+        for op in graph.ops:
+            op.source = min(sample, default="") if op.type != "_Arg" else ""
+        return
+    for op in operations:
         name = op.name
         parent = name.rpartition("/")[0]
         if parent:

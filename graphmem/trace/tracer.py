@@ -48,6 +48,9 @@ def trace(
     function = step.function
     if isinstance(function, polymorphic_function.Function):
         function = function._clone(None)  # the user's own keeps its traces, and TensorFlow hands over only new ones
+        if function._jit_compile:
+            function._jit_compile = None
+            step.notes.append("the step is compiled with jit_compile=True: this is its figure without XLA")
     else:
         function = tf.function(function)
     with scopes.watched(step.models) as seen, legacy_rnn.inlined(step.notes), step_errors(step.user_files):

@@ -138,10 +138,7 @@ def test_example_runs_unmodified(name: str) -> None:
     assert all(line.startswith(f"{name}.py:") for line in lines)
 
 
-METRICS = pytest.mark.xfail(reason="the state of the AUC metric counts as optimizer state", strict=True)
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=METRICS) if n == "wide_and_deep" else n for n in KNOWN])
+@pytest.mark.parametrize("name", list(KNOWN))
 def test_optimizer_state_is_what_the_optimizer_keeps(name: str) -> None:
     assert peak(f"examples/{name}.py")[0]["optimizer_bytes"] == 4 * KNOWN[name].slots
 
