@@ -52,9 +52,7 @@ def _check(path: str, force: bool, endings: Sequence[str]) -> None:
         from graphmem.render.engines import find_engine
 
         if find_engine() is None:
-            raise TargetError(
-                f"{path} cannot be drawn: pip install graphviz-pure, install Graphviz, or write a .dot."
-            )
+            raise TargetError(f"{path} cannot be drawn: pip install graphviz-pure, install Graphviz, or write a .dot.")
 
 
 def _ending(path: str, endings: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from graphmem.runtime.queues import QUEUES
 
 #: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds. Iterations
 #: of a loop overlap in many ways, so that few orders of a loop say little.
-OPS_BUDGET, FEWEST_ORDERS, FEWEST_WITH_LOOPS, MOST_ORDERS = 80_000, 3, 5, 25
+OPS_BUDGET, FEWEST_ORDERS, FEWEST_WITH_LOOPS, MOST_ORDERS = 80_000, 3, 5, 50
 
 #: Peaks within this fraction of each other count as the same outcome.
 SAME = 0.005
@@ -70,7 +70,7 @@ def simulate(
         graph: the step.
         order: a key of `graphmem.runtime.queues.QUEUES`; on a GPU, whose kernels all run inline, "default" is
             "breadth-first".
-        orders: how many legal orders to draw; `None`: 25, fewer for long schedules, 3 at least, 5 with loops; 1 where
+        orders: how many legal orders to draw; `None`: 50, fewer for long schedules, 3 at least, 5 with loops; 1 where
             the order is settled.
         env: threads and device.
         trips: iterations of loops whose condition cannot be told, by name.

@@ -35,7 +35,7 @@ def is_model(value: Any) -> bool:
 
 
 def framework_of(model: Any) -> str | None:
-    """"keras" or "tf_keras", whichever the model is of; `None` if it is no Keras model."""
+    """Either "keras" or "tf_keras", whichever the model is of; `None` if it is no Keras model."""
     for name in ("keras", "tf_keras"):
         base = getattr(sys.modules.get(name), "Model", None)
         if isinstance(base, type) and isinstance(model, base):

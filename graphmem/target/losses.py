@@ -110,5 +110,3 @@ def activation_of(layer: Any) -> str:
     if type(layer).__name__ == "Softmax":
         return "softmax"
     return str(getattr(getattr(layer, "activation", None), "__name__", ""))
-
-
