@@ -23,9 +23,10 @@ comes to be.
 Rows were read in TensorFlow's source or measured: `tests/ops/test_allocator.py` runs ops on TensorFlow's own allocator
 and compares what it is asked for with what the rows say. `python benchmarks/catalogue.py` traces everything public in
 `keras.layers`, `keras.ops`, `keras.losses`, `keras.metrics`, `keras.optimizers` and `keras.applications`, and lists the
-op types met that have no row. There are none but two, which are left out on purpose: `PartitionedCall` and
-`StatefulPartitionedCall` stay in a graph where XLA compiles what they call (convolutions in groups are an example), and
-XLA plans that memory itself. Reports name them as unknown.
+op types met that have no row. With Keras 3.15 and TensorFlow 2.21 it meets 296 op types in 701 entries, and all have
+rows but two that are left out on purpose: `PartitionedCall` and `StatefulPartitionedCall` stay in a graph where XLA
+compiles what they call (convolutions in groups are an example), and XLA plans that memory itself. Reports name them as
+unknown.
 
 Also without rows: `TensorArray` ops of TensorFlow 1, variables by reference, collective, TPU and XLA ops, and what
 oneDNN puts in the place of others.
