@@ -30,7 +30,9 @@ from tests.markdown import PAGES, ROOT, blocks, prose, table
 
 README = ROOT / "README.md"
 
-MADE_UP = frozenset("train.py model.py net.keras net.h5 folder/ step.graphmem peak.json peak.svg report.json curve.svg".split())
+MADE_UP = frozenset(
+    "train.py model.py net.keras net.h5 folder/ step.graphmem peak.json peak.svg report.json curve.svg".split()
+)
 """Names of files in the pages that are the reader's own."""
 
 OTHERS = {"--overwrite"}
