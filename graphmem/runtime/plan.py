@@ -61,28 +61,35 @@ class Plan:
 
 def make_plan(graph: StepGraph) -> Plan:
     """Precompute what every order of one graph shares."""
-    by_type: dict[str, Rule | None] = {}
-    rules: list[Rule | None] = []
-    for op in graph.ops:
-        if op.type not in by_type:
-            by_type[op.type] = lookup(op.type)
-        rules.append(by_type[op.type])
+    by_type = {op_type: lookup(op_type) for op_type in {op.type for op in graph.ops}}
+    rules = [by_type[op.type] for op in graph.ops]
     kinds = [rule.control if rule else "" for rule in rules]
     order = _constructor_order(graph, kinds)
-    ops = graph.ops
+    late = [index for index in order if "_folded" in graph.ops[index].attrs]  # nodes that constant folding adds
+    edges, numbers, count = _edges(graph, order, set(late))
+    roots, root_numbers = _roots(graph, order, late, edges, count)
     node_ids = [0] * len(order)
-    edges: list[list[Edge]] = [[] for _ in ops]
-    numbers: list[list[int]] = [[] for _ in ops]
-    late = [index for index in order if "_folded" in ops[index].attrs]  # nodes and edges that constant folding adds
-    is_late = set(late)
-    count = 0
-    postponed: list[tuple[int, Edge]] = []
-    for place, index in enumerate(order):
+    for place, index in enumerate([*order, *late]):
         node_ids[index] = place
-        op = ops[index]
+    pending = [
+        (1 if kind == "merge" else len(op.inputs)) + len(op.controls) for op, kind in zip(graph.ops, kinds, strict=True)
+    ]
+    expensive = [rule is None or not rule.inline for rule in rules]
+    return Plan(graph, rules, kinds, edges, numbers, pending, expensive, roots, root_numbers, node_ids, _values(graph))
+
+
+def _edges(graph: StepGraph, order: list[int], late: set[int]) -> tuple[list[list[Edge]], list[list[int]], int]:
+    """Out edges of each op, their numbers, and how many there are; those of folded constants are added last."""
+    edges: list[list[Edge]] = [[] for _ in order]
+    numbers: list[list[int]] = [[] for _ in order]
+    postponed: list[tuple[int, Edge]] = []
+    mixed: set[int] = set()
+    count = 0
+    for index in order:
+        op = graph.ops[index]
         position = 0
         for producer, slot in op.inputs:
-            if producer in is_late:
+            if producer in late:
                 postponed.append((producer, (index, position, slot)))
             else:
                 edges[producer].append((index, position, slot))
@@ -93,27 +100,32 @@ def make_plan(graph: StepGraph) -> Plan:
             edges[producer].append((index, -1, -1))
             numbers[producer].append(count)
             count += 1
+            mixed.add(producer)
     for producer, edge in postponed:
         edges[producer].append(edge)
         numbers[producer].append(count)
         count += 1
-    roots, root_numbers = [], []
-    for number, index in enumerate(late):
-        node_ids[index] = len(order) + number
-    for index in [*(index for index in order if index not in is_late), *late]:  # as FixupSourceAndSinkEdges adds them
-        op = ops[index]
+    for producer in mixed:
+        if len(edges[producer]) <= INLINE_EDGES:
+            edges[producer] = data_first(edges[producer])
+    return edges, numbers, count
+
+
+def _roots(
+    graph: StepGraph, order: list[int], late: list[int], edges: list[list[Edge]], count: int
+) -> tuple[list[int], list[int]]:
+    """Ops without any input and the numbers of the edges to them, as FixupSourceAndSinkEdges adds them."""
+    roots, numbers = [], []
+    is_late = set(late)
+    for index in [*(index for index in order if index not in is_late), *late]:
+        op = graph.ops[index]
         if not op.inputs and not op.controls:
             roots.append(index)
-            root_numbers.append(count)
+            numbers.append(count)
             count += 1
         if not edges[index]:
-            count += 1
-    pending = [
-        (1 if kind == "merge" else len(op.inputs)) + len(op.controls) for op, kind in zip(graph.ops, kinds, strict=True)
-    ]
-    expensive = [rule is None or not rule.inline for rule in rules]
-    edges = [row if len(row) > INLINE_EDGES else data_first(row) for row in edges]
-    return Plan(graph, rules, kinds, edges, numbers, pending, expensive, roots, root_numbers, node_ids, _values(graph))
+            count += 1  # the edge to the sink
+    return roots, numbers
 
 
 def data_first(edges: list[Edge]) -> list[Edge]:
