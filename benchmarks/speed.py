@@ -12,6 +12,7 @@ no TensorFlow. Times are wall clock, with the processor time that the process us
 from __future__ import annotations
 
 import argparse
+import gc
 import itertools
 import os
 import statistics
@@ -107,6 +108,7 @@ def after(sizes: tuple[int, ...] = (25_000, 50_000, 100_000)) -> float:
     speed = 0.0
     for size in sizes:
         graph = decoder_graph(size)
+        gc.disable()  # as `graphmem peak` does after the trace
         moments = [time.process_time()]
         simulation = simulate(graph)
         moments.append(time.process_time())

@@ -153,6 +153,7 @@ def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, setting
     return graph
 
 
+@collection_paused()
 def _simulated(graph: StepGraph, settings: Settings, options: Options) -> Report:
     from graphmem.ops.registry import Env
     from graphmem.report.build import build_report

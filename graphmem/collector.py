@@ -28,11 +28,14 @@ def existing_objects_kept() -> Iterator[None]:
 
     Building and tracing a model makes few cycles and many objects that stay; a tenth of the time went into looking.
     """
-    before = gc.get_threshold()
+    before, on = gc.get_threshold(), gc.isenabled()
     gc.set_threshold(_RARELY, *before[1:])
     gc.freeze()
+    gc.enable()
     try:
         yield
     finally:
+        if not on:
+            gc.disable()
         gc.unfreeze()
         gc.set_threshold(*before)

@@ -11,6 +11,7 @@ import click
 from graphmem.cli.options import CacheSize, Size, Whole, with_defaults
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
 from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.collector import collection_paused
 from graphmem.settings import ALLOCATORS, DEVICES, ORDERS, REFERENCE_L3_BYTES, Settings
 
 HELP = f"""Peak memory of one step of TARGET: how much, when, and what holds it.
@@ -54,7 +55,7 @@ Examples:
 @click.pass_context
 def peak(ctx: click.Context, **given: Any) -> None:
     """Analyse, write the files, print the answer."""
-    from graphmem.render.output import check_outputs, write_reports
+    from graphmem.render.output import check_outputs
 
     terminal: Terminal = ctx.obj
     values = with_defaults(ctx, given)
@@ -63,7 +64,15 @@ def peak(ctx: click.Context, **given: Any) -> None:
     if values["memory"] is not None:
         values["memory"] = Size().convert(values["memory"], None, ctx)
     settings = Settings(**{name: values[name] for name in Settings.__dataclass_fields__})
-    report = _analyse(terminal, values["target"], options_of(ctx, values), settings)
+    with collection_paused():
+        report = _analyse(terminal, values["target"], options_of(ctx, values), settings)
+        _show(terminal, report, values)
+
+
+def _show(terminal: Terminal, report: Any, values: dict[str, Any]) -> None:
+    """Write the files, print the answer."""
+    from graphmem.render.output import write_reports
+
     write_reports(report, values["outputs"], force=values["force"], top=values["top"])
     for path in values["outputs"]:
         terminal.say(f"Wrote {path}")
