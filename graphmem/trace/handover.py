@@ -12,11 +12,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.eager import cancellation, context
 
-from graphmem.errors import UserCodeError
-
-
-class AlreadyInstantiated(Exception):
-    """TensorFlow has instantiated the function before, so it hands nothing over again."""
+from graphmem.errors import InternalError, UserCodeError
 
 
 def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
@@ -28,7 +24,7 @@ def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
 
     Raises:
         UserCodeError: TensorFlow cannot instantiate the function.
-        AlreadyInstantiated: see there.
+        InternalError: TensorFlow handed nothing over, as it does for a function that it has instantiated before.
     """
     ctx = context.context()
     ctx.ensure_initialized()
@@ -50,7 +46,7 @@ def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
             ctx.disable_graph_collection()
     made = max(metadata.function_graphs, key=lambda graphs: len(graphs.pre_optimization_graph.node), default=None)
     if made is None or not made.partition_graphs or _size(made.pre_optimization_graph)[0] < len(concrete.inputs):
-        raise AlreadyInstantiated
+        raise InternalError("TensorFlow handed over no executed graph")
     executed = max(made.partition_graphs, key=_size)
     if any(node.op.startswith("_Mkl") for node in executed.node):
         return _without_onednn(made)

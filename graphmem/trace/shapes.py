@@ -20,8 +20,7 @@ from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import c_api_util
 from tensorflow.python.framework.ops import Operation
 
-#: graphmem's own op: a tensor copied between host and device (`graphmem.trace.placement`).
-COPY = "_Copy"
+from graphmem.trace.placement import COPY
 
 Shape = tuple["int | None", ...] | None
 

@@ -56,12 +56,7 @@ def trace(
     with scopes.watched(step.models) as seen, legacy_rnn.inlined(step.notes), step_errors(step.user_files):
         concrete = function.get_concrete_function(*step.args, **step.kwargs)
     progress("rewriting")
-    try:
-        executed = _executed(concrete, step, device, rewrite)
-    except handover.AlreadyInstantiated:  # by whoever owns the function: trace it anew
-        with scopes.watched(step.models) as seen, legacy_rnn.inlined(step.notes), step_errors(step.user_files):
-            concrete = function._clone(None).get_concrete_function(*step.args, **step.kwargs)
-        executed = _executed(concrete, step, device, rewrite)
+    executed = _executed(concrete, step, device, rewrite)
     progress("building the graph")
     arguments = _arguments(concrete)
     captured = variables.captured(concrete, step, seen)
