@@ -158,7 +158,8 @@ def _simulated(graph: StepGraph, settings: Settings, options: Options) -> Report
     from graphmem.ops.registry import Env
     from graphmem.report.build import build_report
     from graphmem.runtime.allocations import replay_all
-    from graphmem.runtime.simulate import draw, typical
+    from graphmem.runtime.simulate import draw
+    from graphmem.runtime.typical import typical
 
     env = Env(threads=settings.threads or os.cpu_count() or 1, device=settings.device, l3_bytes=settings.l3_bytes)
     drawn = draw(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims)

@@ -11,7 +11,8 @@ from graphmem.measure.result import Difference, Layer, MeasuredRun, Tensors, Typ
 from graphmem.measure.run import Run
 from graphmem.report.attribute import frontier
 from graphmem.report.report import FrontierBuffer, Report
-from graphmem.runtime.simulate import SAME, Simulation, counted
+from graphmem.runtime.simulate import Simulation, counted
+from graphmem.runtime.typical import SAME
 
 NOT_IN_GRAPH = "(not in the graph)"
 """In place of an op type: for ops of functions that TensorFlow calls and does not inline."""

@@ -13,7 +13,8 @@ from graphmem.measure.result import Verification
 from graphmem.measure.run import Request, measure
 from graphmem.ops.registry import Env
 from graphmem.report.report import Report
-from graphmem.runtime.simulate import SAME, Simulation, draw, typical
+from graphmem.runtime.simulate import Simulation, draw
+from graphmem.runtime.typical import SAME, typical
 from graphmem.settings import Settings
 from graphmem.target.step import Options
 from graphmem.trace.environment import wants_onednn

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from graphmem.runtime.allocators import Exact
 from graphmem.runtime.bfc import Bfc
 from graphmem.runtime.replay import Allocation, replay
-from graphmem.runtime.simulate import Simulation, typical
+from graphmem.runtime.simulate import Simulation
+from graphmem.runtime.typical import typical
 
 
 @dataclass(frozen=True)

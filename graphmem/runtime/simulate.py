@@ -17,13 +17,11 @@ from graphmem.runtime.executor import Schedule, schedule
 from graphmem.runtime.liveness import Lifetimes, lifetimes
 from graphmem.runtime.plan import make_plan
 from graphmem.runtime.queues import QUEUES
+from graphmem.runtime.typical import typical
 
 #: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds. Iterations
 #: of a loop overlap in many ways, so that few orders of a loop say little.
 OPS_BUDGET, FEWEST_ORDERS, FEWEST_WITH_LOOPS, MOST_ORDERS = 80_000, 3, 5, 50
-
-#: Peaks within this fraction of each other count as the same outcome.
-SAME = 0.005
 
 #: Orders that do not depend on memory addresses: one schedule each.
 _SETTLED = ("graph",)
@@ -76,8 +74,7 @@ def simulate(
         trips: iterations of loops whose condition cannot be told, by name.
 
     Returns:
-        The simulation of the typical order: of the peaks drawn, those within 0.5 % of each other are one outcome; the
-        most frequent outcome is typical, and its middle order is reported.
+        The simulation of the typical order, see `graphmem.runtime.typical`.
     """
     drawn = draw(graph, order=order, orders=orders, env=env, trips=trips)
     return drawn[typical([simulation.peak for simulation in drawn])]
@@ -124,26 +121,6 @@ def _draw(graph: StepGraph, order: str, orders: int | None, env: Env, trips: dic
     for simulation in drawn:
         simulation.peaks = peaks
     return drawn
-
-
-def typical(peaks: list[int]) -> int:
-    """The index of the peak that stands for the most frequent outcome.
-
-    >>> typical([159, 177, 159, 159]), typical([100, 300, 200])
-    (2, 2)
-    """
-    ranked = sorted(range(len(peaks)), key=lambda index: (peaks[index], index))
-    best: tuple[int, float, int] | None = None
-    first = 0
-    middle = (len(ranked) - 1) / 2
-    for last in range(len(ranked)):
-        while peaks[ranked[last]] > peaks[ranked[first]] * (1 + SAME):
-            first += 1
-        centre = (first + last) / 2
-        candidate = (last - first + 1, -abs(centre - middle), ranked[(first + last) // 2])
-        if best is None or candidate[:2] > best[:2]:
-            best = candidate
-    return best[2] if best else 0
 
 
 def counted(lives: Lifetimes) -> list[int]:
