@@ -155,7 +155,7 @@ class _Run:
         ready: list[Ready] = []
         for reader, position, slot in self.edges[index]:
             arrives_dead = base < 0 or (taken >= 0 and slot >= 0 and slot != taken)
-            if kinds[reader] == "merge" and position >= 0:
+            if kinds[reader] == "merge":
                 if not self._merge(reader, position, base + slot, arrives_dead, where):
                     continue
             else:
@@ -173,16 +173,25 @@ class _Run:
             self.queue.add(ready)
 
     def _merge(self, reader: int, position: int, value: int, arrives_dead: bool, where: Iteration) -> bool:
-        """A value reaches a `Merge`: the first live one makes it ready, or the last dead one makes it dead."""
-        if arrives_dead:
+        """An edge reaches a `Merge`: whether that makes it ready.
+
+        It runs when its control inputs have run, dead or not, and one data input is live; it is dead when all are dead.
+        """
+        pending, all_dead = where.pending, reader in where.dead
+        if position < 0:
+            pending[reader] -= 1
+        elif arrives_dead:
             count = where.dead_inputs[reader] = where.dead_inputs.get(reader, 0) + 1
             if count != self.frames.forward_inputs(reader):
                 return False
             where.dead.add(reader)
+            all_dead = True
+        elif any(given != DEAD for given in where.inputs[reader]):
+            return False  # the first live one has made it run
         else:
             where.inputs[reader][position] = value
-        where.pending[reader] -= 1
-        return bool(where.pending[reader] == 0)
+            pending[reader] -= 1
+        return bool(pending[reader] == (1 if all_dead else 0))
 
     def _cross(self, kind: str, index: int, where: Iteration, base: int) -> None:
         """`Enter`, `Exit` and `NextIteration` hand their output to another iteration."""

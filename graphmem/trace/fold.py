@@ -33,7 +33,8 @@ def fold_constants(graph: StepGraph) -> StepGraph:
             for source, slot in op.inputs:
                 if constant[source] and ops[source].type != "Const" and _fits(ops[source], slot):
                     made.setdefault((source, slot), len(ops) + len(made))
-    new = [_folded(ops[source], slot) for source, slot in made]
+    waits = _waits(ops, constant)
+    new = [_folded(ops[source], slot, waits[source]) for source, slot in made]
     for op, is_constant in zip(ops, constant, strict=True):
         if not is_constant:
             op.inputs = tuple((made[key], 0) if key in made else key for key in op.inputs)
@@ -58,9 +59,22 @@ def _fits(op: Op, slot: int) -> bool:
     return nbytes is not None and nbytes <= LARGEST_FOLDED
 
 
-def _folded(op: Op, slot: int) -> Op:
+def _waits(ops: list[Op], constant: list[bool]) -> list[tuple[int, ...]]:
+    """What the constant made of each constant op waits for: the ops that this op and those it is made of wait for.
+
+    It keeps a constant in its loop or branch.
+    """
+    waits: list[dict[int, None]] = [{} for _ in ops]
+    for index, op in enumerate(ops):
+        if constant[index]:
+            for source in (*(source for source, _ in op.inputs), *op.controls):
+                waits[index].update(waits[source] if constant[source] else {source: None})
+    return [tuple(found) for found in waits]
+
+
+def _folded(op: Op, slot: int, waits: tuple[int, ...]) -> Op:
     name = f"{op.name}/folded" + (f"_{slot}" if slot else "")
-    return Op(name, "Const", (), (), (op.outputs[slot],), {"_folded": True}, device=op.device)
+    return Op(name, "Const", (), waits, (op.outputs[slot],), {"_folded": True, "_made_by": op.type}, device=op.device)
 
 
 def _without_unread(graph: StepGraph, constant: list[bool]) -> StepGraph:
