@@ -19,9 +19,10 @@ from graphmem.runtime.plan import make_plan
 from graphmem.runtime.queues import QUEUES
 from graphmem.runtime.typical import typical
 
-#: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds. Iterations
-#: of a loop overlap in many ways, so that few orders of a loop say little.
-OPS_BUDGET, FEWEST_ORDERS, FEWEST_WITH_LOOPS, MOST_ORDERS = 80_000, 3, 5, 50
+#: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds. The
+#: iterations of a loop overlap in many ways, so that few orders of a loop say little.
+OPS_BUDGET, OPS_BUDGET_WITH_LOOPS = 120_000, 500_000
+FEWEST_ORDERS, FEWEST_WITH_LOOPS, MOST_ORDERS = 3, 5, 50
 
 #: Orders that do not depend on memory addresses: one schedule each.
 _SETTLED = ("graph",)
@@ -114,8 +115,9 @@ def _draw(graph: StepGraph, order: str, orders: int | None, env: Env, trips: dic
     if policy in _SETTLED:
         count = 1
     else:
-        fewest = FEWEST_WITH_LOOPS if first.schedule.loops else FEWEST_ORDERS
-        count = orders or max(fewest, min(MOST_ORDERS, OPS_BUDGET // max(1, len(first.schedule.ops))))
+        loops = first.schedule.loops
+        fewest, budget = (FEWEST_WITH_LOOPS, OPS_BUDGET_WITH_LOOPS) if loops else (FEWEST_ORDERS, OPS_BUDGET)
+        count = orders or max(fewest, min(MOST_ORDERS, budget // max(1, len(first.schedule.ops))))
     drawn = [first, *(run(seed) for seed in range(1, count))]
     peaks = [simulation.peak for simulation in drawn]
     for simulation in drawn:
