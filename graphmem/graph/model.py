@@ -88,10 +88,10 @@ class Op:
         inputs: the tensors read: (index of the producing op, its output slot).
         controls: indices of the ops that must finish first without passing data.
         outputs: the tensors written.
-        attrs: the attributes that memory rules read, as plain Python values. Four keys are graphmem's own:
+        attrs: the attributes that memory rules read, as plain Python values. Five keys are graphmem's own:
             `_arg` = ["variable" | "argument", index] on `_Arg` ops, `_value` = a small constant's value (nested lists),
             `_const_inputs` = input position as text -> the value of a small constant there, and `_folded` = true on a
-            `Const` that TensorFlow makes of an op whose inputs are all constants.
+            `Const` that TensorFlow makes of an op whose inputs are all constants, with that op's type in `_made_by`.
         scope: the model's path to the layer that made it, "" at the top.
         phase: one of `PHASES`.
         role: one of `ROLES`: why its output buffers exist.

@@ -45,6 +45,6 @@ register(
     " IsResourceHandleRefCounting MutexV2 MutexLock ConsumeMutexLock DisableCopyOnRead",
     Rule(source="random_seed_ops.cc, device_index_op.cc, mutex_ops.cc and others"),
 )
-register("OptionalNone OptionalHasValue", Rule(source="optional_ops.cc"))
+register("OptionalHasValue", Rule(source="optional_ops.cc"))
 register("DataFormatDimMap DataFormatVecPermute", Rule(source="data_format_ops.cc"))
 register("_Copy", Rule(source="graph_partition.cc: a copy between host and device, made by the trace"))

@@ -10,11 +10,26 @@ _LISTS = {
     "pop": "TensorListPopBack",
     "set": "TensorListSetItem",
     "get": "TensorListGetItem",
+    "resize": "TensorListResize",
     "stack": "TensorListStack TensorListConcat TensorListConcatV2 TensorListGather",
-    "from_tensor": "TensorListFromTensor TensorListScatter TensorListScatterV2 TensorListSplit",
+    "from_tensor": "TensorListFromTensor TensorListScatter TensorListScatterV2",
+    "scatter": "TensorListScatterIntoExistingList",
+    "split": "TensorListSplit",
+    "join": "TensorListConcatLists",
     "length": "TensorListLength TensorListElementShape",
-    "pack": "OptionalFromValue",
+    "pack": "OptionalFromValue OptionalNone",
     "unpack": "OptionalGetValue",
+}
+
+#: The input that tells a list op where, or how much: an index, indices, a size, lengths.
+INDEX_INPUTS = {
+    "TensorListSetItem": 1,
+    "TensorListGetItem": 1,
+    "TensorListResize": 1,
+    "TensorListScatter": 1,
+    "TensorListScatterV2": 1,
+    "TensorListScatterIntoExistingList": 2,
+    "TensorListSplit": 2,
 }
 
 for _what, _types in _LISTS.items():

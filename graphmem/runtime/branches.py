@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from graphmem.ops.lists import INDEX_INPUTS
 from graphmem.runtime import values
 from graphmem.runtime.frames import DEAD, Iteration
 from graphmem.runtime.plan import Plan
@@ -18,7 +21,8 @@ class Branches:
     """Decides each `Switch` of a step.
 
     Attributes:
-        follows: per op, whether a predicate depends on its value.
+        follows: per op, whether a predicate or a place in a list depends on its value.
+        index_inputs: per op, the input that tells a list op where; -1: none.
         assumed: what was assumed, one sentence each.
         at_least: whether the step may be larger than what was assumed.
     """
@@ -26,7 +30,8 @@ class Branches:
     def __init__(self, plan: Plan, trips: dict[str, int] | None = None) -> None:
         self.plan = plan
         self.trips = trips or {}
-        self.follows = _predicate_slice(plan)
+        self.index_inputs = [INDEX_INPUTS.get(op.type, -1) for op in plan.graph.ops]
+        self.follows = self._slice()
         self.assumed: dict[str, None] = {}
         self.at_least = False
         self._known: dict[int, Any] = {}
@@ -37,6 +42,11 @@ class Branches:
         self._known.clear()
         self.assumed.clear()
         self.at_least = False
+
+    def known(self, value: int) -> list[int] | None:
+        """A small integer tensor of the schedule as a list; `None` if it cannot be told."""
+        found = self._known.get(value)
+        return None if found is None else [int(item) for item in np.ravel(found)]
 
     def evaluate(self, index: int, inputs: list[int], base: int) -> None:
         """An op of the slice ran: work out its outputs if its inputs are known."""
@@ -117,16 +127,16 @@ class Branches:
         name = self.plan.graph.ops[predicate].name
         self.assumed[f"condition {name!r} is unknown: the larger branch ({word}, {size} of tensors) is taken"] = None
 
-
-def _predicate_slice(plan: Plan) -> list[bool]:
-    """The ops that some predicate depends on."""
-    ops = plan.graph.ops
-    follows = [False] * len(ops)
-    todo = [ops[index].inputs[1][0] for index, kind in enumerate(plan.kinds) if kind == "switch"]
-    while todo:
-        index = todo.pop()
-        if not follows[index]:
-            follows[index] = True
-            if ops[index].type not in ("Shape", "Size", "Rank"):
-                todo.extend(producer for producer, _ in ops[index].inputs)
-    return follows
+    def _slice(self) -> list[bool]:
+        """The ops that some predicate, or some place in a list, depends on."""
+        ops = self.plan.graph.ops
+        follows = [False] * len(ops)
+        todo = [ops[index].inputs[1][0] for index, kind in enumerate(self.plan.kinds) if kind == "switch"]
+        todo += [ops[index].inputs[place][0] for index, place in enumerate(self.index_inputs) if place >= 0]
+        while todo:
+            index = todo.pop()
+            if not follows[index]:
+                follows[index] = True
+                if ops[index].type not in ("Shape", "Size", "Rank"):
+                    todo.extend(producer for producer, _ in ops[index].inputs)
+        return follows

@@ -40,6 +40,7 @@ class Schedule:
         assumed: what was assumed where the graph alone does not tell (trip counts, branches), one sentence each.
         at_least: whether an assumption makes the step possibly larger than what was scheduled.
         readers: how many inputs read each value, where that is the same in every order; else empty.
+        indices: position of an op on a list -> the index, indices or lengths that it reads, where they can be told.
     """
 
     ops: list[int]
@@ -50,6 +51,7 @@ class Schedule:
     assumed: list[str] = field(default_factory=list)
     at_least: bool = False
     readers: list[int] = field(default_factory=list)
+    indices: dict[int, list[int]] = field(default_factory=dict)
 
 
 def schedule(
@@ -133,6 +135,10 @@ class _Run:
         if not dead:
             base = out.count
             inputs = where.inputs[index]
+            if (place := self.branches.index_inputs[index]) >= 0:
+                known = self.branches.known(inputs[place])
+                if known is not None:
+                    out.indices[len(out.ops)] = known
             out.ops.append(index)
             out.inputs.append(inputs)
             out.values.append(base)

@@ -3,72 +3,96 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, Union
 
-from graphmem.graph.model import StepGraph
+from graphmem.graph.model import Op, StepGraph
+from graphmem.ops.lists import INDEX_INPUTS
 from graphmem.runtime.buffers import Buffers
 from graphmem.runtime.effects import Effect, Made
 from graphmem.runtime.frames import DEAD
 
+#: Bytes of the tensor that refers to a list: one `tensorflow::Variant`.
+HANDLE = 64
 
-@dataclass(slots=True)
+Element = Union[int, "TensorList", None]
+"""A buffer, a list or optional inside this one, or nothing: not set yet, or a tensor without bytes."""
+
+
+@dataclass(slots=True, eq=False)
 class TensorList:
     """One list object.
 
     Attributes:
-        elements: buffers held, one reference each, in the order they came.
-        holders: values that hold this object.
-        cursor: the next element that a read takes; loops read a list in order.
+        elements: what it holds, one reference each.
+        holders: values, and lists around this one, that hold this object.
+        handle: the buffer of the tensor that refers to it, -1 if it has moved on.
     """
 
-    elements: list[int] = field(default_factory=list)
+    elements: list[Element] = field(default_factory=list)
     holders: int = 0
-    cursor: int = 0
-
-    def read(self) -> int | None:
-        """The buffer of the element read next; `None` for a list without elements."""
-        if not self.elements:
-            return None
-        buffer = self.elements[self.cursor % len(self.elements)]
-        self.cursor += 1
-        return buffer
+    handle: int = -1
 
 
 class Lists:
-    """All lists of a walk: value of the schedule -> list, and what each list op does."""
+    """All lists of a walk: value of the schedule -> list, and what each list op does.
 
-    def __init__(self, graph: StepGraph, buffers: Buffers) -> None:
-        self._graph, self._buffers = graph, buffers
+    Args:
+        indices: position of the schedule -> the index, indices or lengths that the list op there reads.
+    """
+
+    def __init__(self, graph: StepGraph, buffers: Buffers, indices: dict[int, Any]) -> None:
+        self._graph, self._buffers, self._indices = graph, buffers, indices
         self.of: dict[int, TensorList] = {}
+        self._op = Op("", "", (), (), ())
 
     def access(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:
         """An op on lists."""
+        self._op = self._graph.ops[index]
         what = (effect.rule.list_op if effect.rule else "") or "elementwise"
         given = self.of.get(inputs[0]) if inputs and inputs[0] != DEAD else None
-        if what == "reserve":
-            self._hold(base, TensorList())
-        elif what in ("push", "set"):
-            self._hold(base, self._with(self._own(given), inputs[-1:]))
-        elif what == "pop":
-            self._pop(effect, self._own(given), base)
+        if what in ("stack", "length"):
+            self._copy_out(effect, given, base)
         elif what == "get":
-            found = given.read() if given else None
-            if found is None:
-                self._buffers.new_outputs(effect, base)
-            else:
-                self._buffers.give(base, found)
-        elif what == "pack":
-            self._hold(base, self._with(TensorList(), inputs))
+            self._get(effect, given, base)
         elif what == "unpack":
             packed = given.elements if given else []
-            for slot, buffer in enumerate(packed[: len(effect.outputs)]):
-                self._buffers.give(base + slot, buffer)
-            self._buffers.new_outputs(effect, base, first=len(packed))
-        elif what == "from_tensor":
-            self._hold(base, self._rows(index))
-        elif what == "elementwise":
-            self._hold(base, self._like(index, given))
+            for slot, output in enumerate(effect.outputs):
+                self._give(base + slot, packed[slot] if slot < len(packed) else None, output.made)
+        elif what == "pop":
+            made = self._own(given)
+            element = made.elements.pop() if made.elements else None
+            self._hold(base, made, effect, index)
+            self._give(base + 1, element, effect.outputs[1].made)
+            self._let_go([element])
         else:
-            self._buffers.new_outputs(effect, base)
+            self._hold(base, self._made(what, index, effect, inputs, given), effect, index)
+
+    def _made(self, what: str, index: int, effect: Effect, inputs: list[int], given: TensorList | None) -> TensorList:
+        """The list that an op returns."""
+        if what == "reserve":
+            return TensorList()
+        if what == "pack":
+            return TensorList([self._taken(value) for value in inputs])
+        if what in ("from_tensor", "split"):
+            return self._set(TensorList(), self._rows(index, effect, 0))
+        if what == "elementwise":
+            return TensorList(self._like(index, effect, inputs))
+        made = self._own(given)
+        if what == "push":
+            made.elements.append(self._taken(inputs[1]))
+        elif what == "set":
+            self._set(made, [self._taken(inputs[2])])
+        elif what == "scatter":
+            self._set(made, self._rows(index, effect, 1))
+        elif what == "resize":
+            size = self._index()
+            if size is not None:
+                self._let_go(made.elements[size[0] :])
+                made.elements = made.elements[: size[0]] + [None] * (size[0] - len(made.elements))
+        elif what == "join":
+            other = self.of.get(inputs[1])
+            made.elements += [self._kept(element) for element in (other.elements if other else ())]
+        return made
 
     def share(self, value: int, source: int) -> None:
         """A value is the same list as another one."""
@@ -84,10 +108,15 @@ class Lists:
     def drop(self, held: TensorList) -> None:
         """The list is gone."""
         elements, held.elements = held.elements, []
-        for buffer in elements:
-            self._buffers.unref(buffer)
+        self._let_go(elements)
+        if held.handle >= 0:
+            self._buffers.unref(held.handle)
+            held.handle = -1
 
-    def _hold(self, value: int, made: TensorList) -> None:
+    def _hold(self, value: int, made: TensorList, effect: Effect, index: int) -> None:
+        if made.handle < 0:
+            host = effect.outputs[0].made.host or self._op.device == "gpu"
+            made.handle = self._buffers.new(Made(HANDLE, index, 0, False, host), holders=1)
         self.of[value] = made
         made.holders = self._buffers.readers[value]
 
@@ -96,44 +125,114 @@ class Lists:
         if given is None:
             return TensorList()
         if given.holders == 1:
-            moved = TensorList(given.elements, 0, given.cursor)
-            given.elements = []
+            moved = TensorList(given.elements, 0, given.handle)
+            given.elements, given.handle = [], -1
             return moved
-        for buffer in given.elements:
-            self._buffers.refs[buffer] += 1
-        return TensorList(list(given.elements), 0, given.cursor)
+        return TensorList([self._kept(element) for element in given.elements])
 
-    def _with(self, made: TensorList, values: list[int]) -> TensorList:
-        """A list that holds the buffers of some values as well."""
-        for value in values:
-            buffer = self._buffers.out.value_buffer[value] if value != DEAD else -1
-            if buffer >= 0:
-                self._buffers.refs[buffer] += 1
-                made.elements.append(buffer)
+    def _kept(self, element: Element) -> Element:
+        """The element, held once more."""
+        if isinstance(element, TensorList):
+            element.holders += 1
+        elif element is not None:
+            self._buffers.refs[element] += 1
+        return element
+
+    def _taken(self, value: int) -> Element:
+        """What a value is, held once more."""
+        if value == DEAD:
+            return None
+        buffer = self._buffers.out.value_buffer[value]
+        return self._kept(buffer if buffer >= 0 else self.of.get(value))
+
+    def _let_go(self, elements: list[Element]) -> None:
+        for element in elements:
+            if isinstance(element, TensorList):
+                self.release(element)
+            elif element is not None:
+                self._buffers.unref(element)
+
+    def _give(self, value: int, element: Element, made: Made) -> None:
+        """A value is an element of a list; one that is not set is made."""
+        if isinstance(element, TensorList):
+            self.of[value] = element
+            element.holders += self._buffers.readers[value]
+        elif element is not None:
+            self._buffers.give(value, element)
+        elif made.nbytes != 0:
+            self._buffers.give(value, self._buffers.new(made))
+
+    def _get(self, effect: Effect, given: TensorList | None, base: int) -> None:
+        elements = given.elements if given else []
+        index = self._index()
+        found = [element for element in elements if element is not None]
+        if index is not None:
+            element = elements[index[0]] if 0 <= index[0] < len(elements) else None
+        else:
+            element = found[0] if found else None  # elements of a list have one size, mostly
+        self._give(base, element, effect.outputs[0].made)
+
+    def _copy_out(self, effect: Effect, given: TensorList | None, base: int) -> None:
+        """All elements in one tensor: as large as they are together where its own size is unknown."""
+        held = [element for element in (given.elements if given else []) if isinstance(element, int)]
+        sizes = [self._buffers.made[element].nbytes for element in held]
+        for slot, output in enumerate(effect.outputs):
+            made = output.made
+            if slot == 0 and made.nbytes is None and sizes and None not in sizes:
+                made = made._replace(nbytes=sum(size or 0 for size in sizes))
+            if made.nbytes != 0:
+                self._buffers.give(base + slot, self._buffers.new(made))
+
+    def _set(self, made: TensorList, elements: list[Element]) -> TensorList:
+        """Put elements where the op says, else into the first places that are free."""
+        places = self._index() if self._op.type != "TensorListSplit" else None
+        for number, element in enumerate(elements):
+            if places is not None and number < len(places) and places[number] >= 0:
+                place = places[number]
+            else:
+                free = (place for place, other in enumerate(made.elements) if other is None)
+                place = next(free, len(made.elements))
+            made.elements += [None] * (place + 1 - len(made.elements))
+            self._let_go([made.elements[place]])
+            made.elements[place] = element
         return made
 
-    def _pop(self, effect: Effect, made: TensorList, base: int) -> None:
-        self._hold(base, made)
-        if made.elements:
-            buffer = made.elements.pop()
-            self._buffers.give(base + 1, buffer)
-            self._buffers.refs[buffer] -= 1
-        else:
-            self._buffers.new_outputs(effect, base, first=1)
+    def _index(self) -> list[int] | None:
+        """What the op reads as its index, indices, size or lengths; `None`: unknown."""
+        place = INDEX_INPUTS.get(self._op.type)
+        if place is None:
+            return None
+        value = self._op.attrs.get("_const_inputs", {}).get(str(place))
+        if value is None:
+            value = self._indices.get(self._buffers.position)
+        if value is None:
+            return None
+        return [int(item) for item in (value if isinstance(value, (list, tuple)) else [value])]
 
-    def _rows(self, index: int) -> TensorList:
-        """Every row of a tensor as an element of its own, copied (measured)."""
-        producer, slot = self._graph.ops[index].inputs[0]
+    def _rows(self, index: int, effect: Effect, place: int) -> list[Element]:
+        """Every row of an input, or every run of rows, as an element of its own, copied (measured)."""
+        producer, slot = self._op.inputs[place]
         tensor = self._graph.ops[producer].outputs[slot]
+        host = effect.outputs[0].made.host
         rows = tensor.shape[0] if tensor.shape else None
         if not rows or tensor.nbytes is None:
-            made, count = Made(tensor.nbytes, index, 0, False, tensor.host), int(tensor.nbytes != 0)
-        else:
-            made, count = Made(tensor.nbytes // rows, index, 0, False, tensor.host), rows
-        return TensorList([self._buffers.new(made, holders=1) for _ in range(count)])
+            return [self._buffers.new(Made(tensor.nbytes, index, 0, False, host), holders=1)] if tensor.nbytes else []
+        lengths = (self._index() or [rows]) if self._op.type == "TensorListSplit" else [1] * rows
+        sizes = [tensor.nbytes // rows * length for length in lengths]
+        return [self._buffers.new(Made(size, index, 0, False, host), holders=1) if size else None for size in sizes]
 
-    def _like(self, index: int, given: TensorList | None) -> TensorList:
-        """New tensors of the sizes of another list's: zeros, or sums of two lists."""
-        sizes = [self._buffers.made[item] for item in given.elements] if given else []
-        made = [Made(size.nbytes, index, 0, False, size.host) for size in sizes]
-        return TensorList([self._buffers.new(item, holders=1) for item in made])
+    def _like(self, index: int, effect: Effect, inputs: list[int]) -> list[Element]:
+        """New tensors of the sizes of other lists' elements: zeros, or sums; a sum with nothing is the other one."""
+        lists = [self.of[value].elements for value in inputs if value in self.of]
+        adds = self._op.type == "AddN"
+        made: list[Element] = []
+        for number in range(max((len(elements) for elements in lists), default=0)):
+            given = [elements[number] for elements in lists if number < len(elements) and elements[number] is not None]
+            if adds and len(given) == 1:
+                made.append(self._kept(given[0]))
+            elif given and isinstance(given[0], int):
+                size = self._buffers.made[given[0]]
+                made.append(self._buffers.new(Made(size.nbytes, index, 0, False, size.host), holders=1))
+            else:
+                made.append(None)
+        return made

@@ -39,7 +39,7 @@ class _Walk:
     def __init__(self, graph: StepGraph, schedule: Schedule, effects: list[Effect]) -> None:
         self.schedule, self.effects = schedule, effects
         self.buffers = Buffers(schedule)
-        self.lists = Lists(graph, self.buffers)
+        self.lists = Lists(graph, self.buffers, schedule.indices)
         self.variables = Variables(graph, effects, self.buffers)
         self.special = {
             ARGUMENT: self.variables.argument,

@@ -28,7 +28,11 @@ def evaluate(op: Op, values: list[Value | None], inputs: list[Tensor]) -> list[V
     if op.type in _FROM_SHAPES:
         return _FROM_SHAPES[op.type](op, inputs)
     if op.type == "Const":
-        return [np.asarray(op.attrs["_value"])] if "_value" in op.attrs else None
+        return _constant(op)
+    if op.type in _ON_LISTS:
+        return _ON_LISTS[op.type](op, values)
+    if op.type == "Switch":
+        return [values[0], values[0]]
     function = _FUNCTIONS.get(op.type)
     if function is None or any(value is None for value in values):
         return None
@@ -36,8 +40,10 @@ def evaluate(op: Op, values: list[Value | None], inputs: list[Tensor]) -> list[V
         result = function(op, *values)
     except (ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError):
         return None
-    results = result if isinstance(result, list) else [np.asarray(result)]
-    return None if any(item.size > _LARGEST for item in results) else results
+    if isinstance(result, tuple):
+        return [result]  # a list, passed on
+    made = np.asarray(result)
+    return None if made.size > _LARGEST else [made]
 
 
 def _shape_of(op: Op, inputs: list[Tensor]) -> list[Value] | None:
@@ -143,5 +149,54 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "Enter": lambda op, value: value,
     "Exit": lambda op, value: value,
     "NextIteration": lambda op, value: value,
-    "Switch": lambda op, value, predicate: [value, value],
+}
+
+List = tuple[Value, ...]
+"""The value of a list: what is known of each element."""
+
+
+def _constant(op: Op) -> list[Value] | None:
+    if "_value" in op.attrs:
+        return [np.asarray(op.attrs["_value"])]
+    maker = _ON_LISTS.get(op.attrs.get("_made_by", ""))  # an empty list that TensorFlow has folded
+    return maker(op, [None, op.attrs.get("_const_inputs", {}).get("1")]) if maker else None
+
+
+def _reserve(op: Op, values: list[Value | None]) -> list[Value] | None:
+    size = values[1]
+    return None if size is None or int(size) > _LARGEST else [(None,) * int(size)]
+
+
+def _with_item(op: Op, values: list[Value | None]) -> list[Value] | None:
+    held, index, value = values
+    if held is None or index is None or not 0 <= int(index) < _LARGEST:
+        return None
+    place = int(index)
+    longer = held + (None,) * (place + 1 - len(held))
+    return [longer[:place] + (value,) + longer[place + 1 :]]
+
+
+def _item(op: Op, values: list[Value | None]) -> list[Value] | None:
+    held, index = values[:2]
+    if held is None or index is None or not 0 <= int(index) < len(held):
+        return None
+    return [held[int(index)]]
+
+
+def _resized(op: Op, values: list[Value | None]) -> list[Value] | None:
+    held, size = values
+    if held is None or size is None or int(size) > _LARGEST:
+        return None
+    return [held[: int(size)] + (None,) * (int(size) - len(held))]
+
+
+_ON_LISTS: dict[str, Callable[[Op, list[Value | None]], list[Value] | None]] = {
+    "EmptyTensorList": lambda op, values: [()],
+    "TensorListReserve": _reserve,
+    "TensorListPushBack": lambda op, values: None if values[0] is None else [(*values[0], values[1])],
+    "TensorListPopBack": lambda op, values: [values[0][:-1], values[0][-1]] if values[0] else None,
+    "TensorListSetItem": _with_item,
+    "TensorListGetItem": _item,
+    "TensorListResize": _resized,
+    "TensorListLength": lambda op, values: None if values[0] is None else [np.asarray(len(values[0]))],
 }

@@ -74,7 +74,10 @@ def _waits(ops: list[Op], constant: list[bool]) -> list[tuple[int, ...]]:
 
 def _folded(op: Op, slot: int, waits: tuple[int, ...]) -> Op:
     name = f"{op.name}/folded" + (f"_{slot}" if slot else "")
-    return Op(name, "Const", (), waits, (op.outputs[slot],), {"_folded": True, "_made_by": op.type}, device=op.device)
+    attrs = {"_folded": True, "_made_by": op.type}
+    if "_const_inputs" in op.attrs:
+        attrs["_const_inputs"] = op.attrs["_const_inputs"]
+    return Op(name, "Const", (), waits, (op.outputs[slot],), attrs, device=op.device)
 
 
 def _without_unread(graph: StepGraph, constant: list[bool]) -> StepGraph:
