@@ -1,20 +1,36 @@
 """Which way control flow goes: predicates that can be told are evaluated, the others are assumed and said so.
 
-A loop whose condition is unknown runs as often as the user says, else once: the figure is then "at least". A branch on
-an unknown predicate takes the side whose ops write more bytes.
+A loop whose condition is unknown runs as often as the user says; else as often as a counter in its condition allows;
+else once: the figure is then "at least". A branch on an unknown predicate takes the side whose ops write more bytes.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
+from graphmem.graph.model import Op
 from graphmem.ops.lists import INDEX_INPUTS
 from graphmem.runtime import values
 from graphmem.runtime.frames import DEAD, Iteration
 from graphmem.runtime.plan import Plan
 from graphmem.units import format_bytes
+
+_COMPARISONS = ("Less", "LessEqual", "Greater", "GreaterEqual")
+
+#: Where a loop lies inside another or in a branch, TensorFlow puts that one's name before its own.
+_AROUND = re.compile(r"^.*/(?:body|cond|then|else|branch\d+)/_\d+/")
+
+
+def loop_name(frame: str) -> str:
+    """The name of a loop as the user's code has it, of its frame's.
+
+    >>> loop_name("while"), loop_name("while/body/_1/while/while"), loop_name("rnn/while/while_context")
+    ('while', 'while/while', 'rnn/while')
+    """
+    return _AROUND.sub("", frame).removesuffix("/while_context").removesuffix("_frame").rstrip("/") or frame
 
 
 class Branches:
@@ -35,11 +51,13 @@ class Branches:
         self.assumed: dict[str, None] = {}
         self.at_least = False
         self._known: dict[int, Any] = {}
+        self._bounded: set[int] = set()
         self._larger: dict[int, int] = {}
 
     def start(self) -> None:
         """Forget the values of an earlier run."""
         self._known.clear()
+        self._bounded.clear()
         self.assumed.clear()
         self.at_least = False
 
@@ -57,9 +75,35 @@ class Branches:
                 self._known[base] = self._known[inputs[position]]
             return
         tensors = [self.plan.graph.ops[producer].outputs[slot] for producer, slot in op.inputs]
-        results = values.evaluate(op, [self._known.get(value) for value in inputs], tensors)
+        known = [self._known.get(value) for value in inputs]
+        results = values.evaluate(op, known, tensors)
+        if results is None and self._is_bounded(op, inputs, known):
+            self._bounded.add(base)
         for slot, value in enumerate(results or ()):
             self._known[base + slot] = value
+
+    def _is_bounded(self, op: Op, inputs: list[int], known: list[Any]) -> bool:
+        """Whether an unknown condition will end a loop after a number of iterations that can be told.
+
+        One of the two that it joins counts the iterations: it is false when they are over.
+        """
+        if op.type in ("Identity", "LoopCond"):
+            return inputs[0] in self._bounded
+        if op.type != "LogicalAnd":
+            return False
+        counts = (value is not None and self._counts(op.inputs[place][0]) for place, value in enumerate(known))
+        return any(value in self._bounded for value in inputs) or any(counts)
+
+    def _counts(self, index: int) -> bool:
+        """Whether an op compares a number to which each iteration adds something."""
+        ops, kinds = self.plan.graph.ops, self.plan.kinds
+        if ops[index].type not in _COMPARISONS:
+            return False
+        for merge in (source for source, _ in ops[index].inputs if kinds[source] == "merge"):
+            for following in (source for source, _ in ops[merge].inputs if kinds[source] == "next"):
+                if ops[ops[following].inputs[0][0]].type in ("Add", "AddV2", "Sub"):
+                    return True
+        return False
 
     def taken(self, index: int, inputs: list[int], where: Iteration) -> int:
         """The live output of a `Switch`: 0 (false), 1 (true), or the branch number of a `_SwitchN`."""
@@ -70,24 +114,34 @@ class Branches:
             return number if 0 <= number < outputs else outputs - 1
         predicate = self.plan.graph.ops[index].inputs[1][0]
         if self.plan.kinds[predicate] == "cond" and where.frame is not None:
-            return int(where.number < self._trip_count(where.frame.name))
+            return self._goes_on(inputs[1], where)
         if predicate not in self._larger:
             self._larger[predicate] = self._larger_side(predicate)
         self._note_branch(predicate)
         return self._larger[predicate]
 
-    def _trip_count(self, frame: str) -> int:
-        for name in self.trips:
-            if frame == name or frame.endswith("/" + name) or name in frame.split("/"):
-                count = self.trips[name]
-                self.assumed[f"loop {frame} runs {count} times, as given"] = None
-                return count
+    def _goes_on(self, predicate: int, where: Iteration) -> int:
+        """Whether a loop runs once more whose condition cannot be told, by what the user says or it allows at most."""
+        assert where.frame is not None
+        frame = where.frame.name
+        name = loop_name(frame)
+        given = next((key for key in self.trips if key in (name, frame) or name.endswith("/" + key)), None)
+        if given is not None:
+            self.assumed[f"loop {name!r} runs {self.trips[given]} times, as given"] = None
+            return int(where.number < self.trips[given])
+        made = next((op for op in self.plan.graph.ops if op.name == frame), None)
+        where_made = f" ({made.source})" if made is not None and made.source else ""
+        if predicate in self._bounded:
+            self.assumed[
+                f"loop {name!r}{where_made} may end early: it runs as often as its counter allows; "
+                f"say how often with --set {name}=N"
+            ] = None
+            return 1
         self.at_least = True
-        loop = frame.removesuffix("_frame").rstrip("/") or frame
         self.assumed[
-            f"the trip count of loop {loop!r} is unknown: 1 iteration counted; give it with --set {loop}=N"
+            f"the trip count of loop {name!r}{where_made} is unknown: 1 iteration counted; give it with --set {name}=N"
         ] = None
-        return 1
+        return int(where.number < 1)
 
     def _larger_side(self, predicate: int) -> int:
         """The output of the switches on this predicate whose exclusive ops write the most bytes."""

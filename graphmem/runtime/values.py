@@ -31,6 +31,10 @@ def evaluate(op: Op, values: list[Value | None], inputs: list[Tensor]) -> list[V
         return _constant(op)
     if op.type in _ON_LISTS:
         return _ON_LISTS[op.type](op, values)
+    if op.type in ("LogicalAnd", "LogicalOr") and any(value is None for value in values):
+        known = next((value for value in values if value is not None), None)
+        decides = known is not None and bool(np.all(known)) == (op.type == "LogicalOr")
+        return [known] if decides and np.ndim(known) == 0 else None
     if op.type == "Switch":
         return [values[0], values[0]]
     function = _FUNCTIONS.get(op.type)

@@ -11,6 +11,7 @@ shape function has what it needs:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -94,32 +95,67 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
 
 
 def _shape_calls(graph_def: Any, traced: Any) -> None:
-    """Note what the traced graph knows of calls and of stacked lists; the importer takes that as their shapes.
+    """Note what the traced graph knows of calls and of what comes out of lists; the importer takes that as shapes.
 
-    Shape functions cannot tell how long a list is; the Python code that made it often said so.
+    Shape functions cannot tell how long a list is, nor what a list inside another holds; the Python code that made it
+    often said so.
     """
-    wanted = {node.name: node for node in graph_def.node if node.op == "TensorListStack" or _is_call(node.op)}
-    if wanted:
-        for name, op in _ops_below(traced, "", nested=any("PartitionedCall" in name for name in wanted)):
-            node = wanted.get(name)
-            if node is not None and (node.op == op.type or _is_call(node.op)):
-                del node.attr["_output_shapes"].list.shape[:]
-                node.attr["_output_shapes"].list.shape.extend(tensor.shape.as_proto() for tensor in op.outputs)
+    wanted = {_as_traced(node.name): node for node in graph_def.node if node.op in _TOLD or _is_call(node.op)}
+    if not wanted:
+        return
+    for name, op in _ops_below(traced, ""):
+        node = wanted.get(name)
+        if node is not None and node.op == op.type and _same_call(node, op):
+            del node.attr["_output_shapes"].list.shape[:]
+            node.attr["_output_shapes"].list.shape.extend(tensor.shape.as_proto() for tensor in op.outputs)
+
+
+#: Ops whose shape functions often know less than the code that made them.
+_TOLD = frozenset(
+    {"TensorListStack", "TensorListPopBack", "TensorListGetItem", "TensorListConcatV2", "TensorListGather"}
+)
+#: Functions that an op runs when TensorFlow lowers it: attribute -> what the names of their ops then begin with.
+_LOWERED = {"body": "body", "cond": "cond", "then_branch": "then", "else_branch": "else"}
+_NUMBER = re.compile(r"(/(?:body|cond|then|else|branch\d+))/_\d+(?=/)")
+
+
+def _as_traced(name: str) -> str:
+    """A node's name without the numbers that lowering puts into it."""
+    return _NUMBER.sub(r"\1", name)
 
 
 def _is_call(op_type: str) -> bool:
     return op_type in ("PartitionedCall", "StatefulPartitionedCall")
 
 
-def _ops_below(graph: Any, prefix: str, nested: bool) -> Iterator[tuple[str, Any]]:
+def _same_call(node: Any, op: Any) -> bool:
+    """Whether a call is still that of the traced graph: the gradient's forward function may have taken its name."""
+    return not _is_call(node.op) or [str(t.dtype.as_datatype_enum) for t in op.outputs] == [
+        str(kind) for kind in node.attr["Tout"].list.type
+    ]
+
+
+def _ops_below(graph: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     """The ops of a graph and of the functions that it calls, under the names they have once those are inlined."""
     for op in graph.get_operations():
         yield prefix + op.name, op
-        if nested and _is_call(op.type):
-            function = graph._functions.get(op.get_attr("f").name)
-            inner = getattr(function, "graph", None)
+        for label, function in _functions(op):
+            inner = getattr(graph._functions.get(function), "graph", None)
             if inner is not None:
-                yield from _ops_below(inner, f"{prefix}{op.name}/", nested)
+                yield from _ops_below(inner, f"{prefix}{op.name}/{label}")
+
+
+def _functions(op: Any) -> Iterator[tuple[str, str]]:
+    """(what the names of its ops begin with once inlined, name) of each function that an op runs."""
+    if _is_call(op.type):
+        yield "", op.get_attr("f").name
+    elif op.type in ("While", "StatelessWhile", "If", "StatelessIf"):
+        for attribute, label in _LOWERED.items():
+            if attribute in op.node_def.attr:
+                yield f"{label}/", op.get_attr(attribute).name
+    elif op.type in ("Case", "StatelessCase"):
+        for number, branch in enumerate(op.get_attr("branches")):
+            yield f"branch{number}/", branch.name
 
 
 def _replace_argument(node: Any, shape: Shape) -> None:
