@@ -1,4 +1,4 @@
-"""When each op of a step runs: in the forward pass, the backward pass or the update; and whose variable it updates.
+"""When each op of a step runs, in the forward pass, the backward pass or the update, and what follows from that.
 
 Backward ops are those that a gradient tape named; what depends on one of them and is not itself needed by another is
 the update. Names alone would miss sums of gradients (`AddN`) and recomputed activations, so both directions of the
@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from graphmem.graph.model import Op, StepGraph
+from graphmem.graph.scopes import ScopePaths
+
+_SUM_NAME = re.compile(r"AddN(_\d+)?(/|$)")
 
 
 def set_phases(graph: StepGraph, names: Sequence[str], types: Sequence[str], optimizers: Iterable[str]) -> None:
@@ -45,6 +48,26 @@ def set_phases(graph: StepGraph, names: Sequence[str], types: Sequence[str], opt
         elif after[index]:
             op.phase = "update"
     _serve_updates_only(graph, before)
+
+
+def set_roles(graph: StepGraph, names: Sequence[str], types: Sequence[str]) -> None:
+    """Set the role of each op that is neither "input" nor "constant"; the arguments are those of `set_phases`."""
+    by_phase = {"forward": "activation", "backward": "gradient", "update": "update"}
+    for index, op in enumerate(graph.ops):
+        if op.role in ("constant", "input"):
+            continue
+        if op.phase == "backward" and not is_gradient(names[index]) and not _is_sum(graph, index, names, types):
+            op.role = "activation"  # recomputed for the backward pass
+        else:
+            op.role = by_phase[op.phase]
+
+
+def set_scopes(graph: StepGraph, names: Sequence[str], scopes: ScopePaths) -> None:
+    """Set the scope of each op from its name; a sum of gradients has that of the first of them."""
+    for name, op in zip(names, graph.ops, strict=True):
+        op.scope = scopes.of_op(name)
+        if op.phase == "backward" and op.inputs and _SUM_NAME.match(name):
+            op.scope = graph.ops[op.inputs[0][0]].scope
 
 
 def set_update_scopes(graph: StepGraph, serves: dict[int, str]) -> None:
@@ -103,3 +126,11 @@ def _serve_updates_only(graph: StepGraph, before: list[bool]) -> None:
 def _carries(op: Op) -> bool:
     """Whether a gradient op's outputs are gradients: shapes and constants that it shares with forward ops are not."""
     return op.role != "constant" and any("float" in item.dtype or "complex" in item.dtype for item in op.outputs)
+
+
+def _is_sum(graph: StepGraph, index: int, names: Sequence[str], types: Sequence[str]) -> bool:
+    """A sum of gradients, which TensorFlow names after nothing and Grappler may unroll into a temporary variable."""
+    if _SUM_NAME.match(names[index]):
+        return True
+    inputs = graph.ops[index].inputs
+    return types[index] in ("AddN", "AddV2") and all(graph.ops[source].phase == "backward" for source, _ in inputs)

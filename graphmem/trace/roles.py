@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from graphmem.graph.model import Op, StepGraph
-from graphmem.graph.phases import is_gradient, set_phases, set_update_scopes
+from graphmem.graph.model import StepGraph
+from graphmem.graph.phases import set_phases, set_roles, set_scopes, set_update_scopes
 from graphmem.trace.scopes import Scopes
 
-_SUM_NAME = re.compile(r"AddN(_\d+)?(/|$)")
 _UPDATES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
 
 
@@ -20,13 +17,12 @@ def assign(graph: StepGraph, scopes: Scopes, optimizers: list[str]) -> None:
         scopes: the name scopes of layers.
         optimizers: name scopes in which optimizers make their ops.
     """
+    names, types = [op.name for op in graph.ops], [op.type for op in graph.ops]
     _fixed_roles(graph)
-    set_phases(graph, [op.name for op in graph.ops], [op.type for op in graph.ops], optimizers)
-    _roles(graph)
-    for op in graph.ops:
-        op.scope = scopes.of_op(op.name)
-        if op.phase == "backward" and op.inputs and _SUM_NAME.match(op.name):
-            op.scope = graph.ops[op.inputs[0][0]].scope
+    set_phases(graph, names, types, optimizers)
+    set_roles(graph, names, types)
+    _outputs(graph)
+    set_scopes(graph, names, scopes)
     _update_scopes(graph)
 
 
@@ -39,26 +35,12 @@ def _fixed_roles(graph: StepGraph) -> None:
             op.role = "input"
 
 
-def _roles(graph: StepGraph) -> None:
-    by_phase = {"forward": "activation", "backward": "gradient", "update": "update"}
-    for op in graph.ops:
-        if op.role in ("constant", "input"):
-            continue
-        if op.phase == "backward" and not is_gradient(op.name) and not _is_sum(graph, op):
-            op.role = "activation"  # recomputed for the backward pass
-        else:
-            op.role = by_phase[op.phase]
+def _outputs(graph: StepGraph) -> None:
+    """What the step returns."""
     for op in graph.ops:
         if op.type == "_Retval":
             for source, _ in op.inputs:
                 _mark_output(graph, source)
-
-
-def _is_sum(graph: StepGraph, op: Op) -> bool:
-    """A sum of gradients, which TensorFlow names after nothing and Grappler may unroll into a temporary variable."""
-    if _SUM_NAME.match(op.name):
-        return True
-    return op.type in ("AddN", "AddV2") and all(graph.ops[source].phase == "backward" for source, _ in op.inputs)
 
 
 def _mark_output(graph: StepGraph, index: int) -> None:
