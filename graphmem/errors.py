@@ -37,6 +37,21 @@ class CheckFailed(GraphmemError):
     exit_code = 1
 
 
+class CompilerError(GraphmemError):
+    """A compiler of another project could not be run, or failed: missing, aborted, out of time (exit code 3).
+
+    It says nothing against the step: another runtime may still be modelled.
+    """
+
+    exit_code = 3
+
+
+class CompilerMissing(CompilerError):
+    """An optional compiler is not installed; the message has the command that installs it (exit code 2)."""
+
+    exit_code = 2
+
+
 class InternalError(GraphmemError):
     """A fact that graphmem relies on does not hold: always a bug (exit code 4)."""
 

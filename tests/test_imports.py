@@ -28,7 +28,8 @@ MAY_IMPORT = {
     "report": {"errors", "units", "settings", "graph", "ops", "runtime"},
     "render": {"errors", "units", "settings", "graph", "report"},
     "target": {"errors", "units", "settings", "graph"},
-    "trace": {"errors", "units", "settings", "graph", "ops", "target"},
+    "xla": {"errors", "collector", "units", "settings", "graph", "ops", "runtime"},
+    "trace": {"errors", "units", "settings", "graph", "ops", "target", "xla"},
     "measure": {"errors", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
     "api": {"errors", "collector", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
 }
