@@ -2,12 +2,10 @@
 
 `EdgeSet` (graph/edgeset.h) holds up to eight edges in the order they were added; more go into a hash set of pointers
 (gtl/flatrep.h), which is walked slot by slot. Edges are allocated one after another from an arena, so where one lands
-depends on its number and on where the arena happens to lie: that address is the one thing drawn at random.
+depends on its number and on where the arena happens to lie: that address is the one thing that is drawn.
 """
 
 from __future__ import annotations
-
-import random
 
 #: Edges that an EdgeSet keeps in the order they were added.
 INLINE_EDGES = 8
@@ -16,9 +14,32 @@ _EDGE, _BLOCK, _GAP = 32, 8192, 16
 _PER_BLOCK = _BLOCK // _EDGE
 
 
-def draw_base(rng: random.Random) -> int:
-    """An address for the arena's first block."""
-    return rng.randrange(1 << 20) * 16
+#: An address moves by this much to move a pointer to the next slot (bytes).
+_SLOT = 256
+_GOLDEN = 0.6180339887498949
+
+
+def draw_base(draw: int, count: int) -> int:
+    """An address for the arena's first block: the given one of a sequence that spreads evenly.
+
+    Moving the arena turns a hash set's slots round, and the largest set, that of the graph's start, decides most about
+    an order. Steps by the golden ratio, over the addresses that turn it round once, show what is likely with fewer
+    draws than random addresses do (a Weyl sequence).
+
+    Args:
+        draw: 0 for the first.
+        count: edges of the largest set.
+    """
+    turn = _SLOT * _capacity(count)
+    return int(draw * _GOLDEN % 1 * turn) // 16 * 16
+
+
+def _capacity(count: int) -> int:
+    """Slots of a set with so many pointers."""
+    slots = 8
+    while count >= 0.8 * slots:
+        slots *= 2
+    return slots
 
 
 def walk(numbers: list[int], base: int) -> list[int]:

@@ -11,12 +11,11 @@ The model of the CPU executor with one inter-op worker (executor.cc, `ExecutorSt
 On a GPU no kernel is expensive: one first-in-first-out queue, breadth-first.
 
 The order is not unique: the out edges of an op with more than eight of them are walked in an order that depends on
-memory addresses (`graphmem.runtime.edges`), which changes from process to process. `rng` draws one.
+memory addresses (`graphmem.runtime.edges`), which changes from process to process. `draw` takes one of them.
 """
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, field
 
 from graphmem.errors import InternalError
@@ -55,7 +54,7 @@ class Schedule:
 
 
 def schedule(
-    plan: Plan, branches: Branches | None = None, *, policy: str = "default", rng: random.Random | None = None
+    plan: Plan, branches: Branches | None = None, *, policy: str = "default", draw: int = 0
 ) -> Schedule:
     """Run the executor's model over a graph.
 
@@ -63,23 +62,23 @@ def schedule(
         plan: the graph with its edges.
         branches: tells which way a `Switch` goes; made for this plan if not given.
         policy: a key of `graphmem.runtime.queues.QUEUES`.
-        rng: draws where TensorFlow's graph lies in memory; `None`: at address 0.
+        draw: which of the addresses where TensorFlow's graph may lie in memory: any number from 0 on.
 
     Raises:
         InternalError: the graph has ops that never become ready.
     """
-    return _Run(plan, branches or Branches(plan), policy, rng).run()
+    return _Run(plan, branches or Branches(plan), policy, draw).run()
 
 
 class _Run:
     """One simulated step."""
 
-    def __init__(self, plan: Plan, branches: Branches, policy: str, rng: random.Random | None) -> None:
+    def __init__(self, plan: Plan, branches: Branches, policy: str, draw: int) -> None:
         self.plan = plan
         self.branches = branches
         branches.start()
         self.frames = Frames(plan, straight=not any(plan.kinds))
-        base = draw_base(rng) if rng else 0
+        base = draw_base(draw, len(plan.roots))
         self.edges = [
             row if len(row) <= INLINE_EDGES else data_first([row[place] for place in walk(numbers, base)])
             for row, numbers in zip(plan.edges, plan.numbers, strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,8 +101,8 @@ def _draw(graph: StepGraph, order: str, orders: int | None, env: Env, trips: dic
     branches = Branches(plan, trips)
     effect_of = effects(graph, env)
 
-    def run(seed: int) -> Simulation:
-        made = schedule(plan, branches, policy=policy, rng=random.Random(seed))
+    def run(number: int) -> Simulation:
+        made = schedule(plan, branches, policy=policy, draw=number)
         lives = lifetimes(graph, made, effect_of)
         total = timeline(lives, len(made.ops))
         position = int(total.argmax()) if len(total) else 0
@@ -118,7 +117,7 @@ def _draw(graph: StepGraph, order: str, orders: int | None, env: Env, trips: dic
         loops = first.schedule.loops
         fewest, budget = (FEWEST_WITH_LOOPS, OPS_BUDGET_WITH_LOOPS) if loops else (FEWEST_ORDERS, OPS_BUDGET)
         count = orders or max(fewest, min(MOST_ORDERS, budget // max(1, len(first.schedule.ops))))
-    drawn = [first, *(run(seed) for seed in range(1, count))]
+    drawn = [first, *(run(number) for number in range(1, count))]
     peaks = [simulation.peak for simulation in drawn]
     for simulation in drawn:
         simulation.peaks = peaks
