@@ -11,7 +11,7 @@ from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from graphmem.errors import TargetError
-from graphmem.graph.model import Argument, StepGraph, tensor_bytes
+from graphmem.graph.model import StepGraph
 from graphmem.target.step import Step
 from graphmem.target.user_code import step_errors
 from graphmem.trace import build, fold, handover, legacy_rnn, placement, roles, scopes, shapes, sources, variables
@@ -58,7 +58,7 @@ def trace(
     progress("rewriting")
     executed = _executed(concrete, step, device, rewrite)
     progress("building the graph")
-    arguments = _arguments(concrete)
+    arguments = variables.arguments(concrete)
     captured = variables.captured(concrete, step, seen)
     given = [argument.shape for argument in arguments] + [variable.shape for variable in captured]
     host = placement.memory_types if device == "gpu" else None
@@ -82,20 +82,6 @@ def _executed(concrete: Any, step: Step, device: str, rewrite: bool) -> Any:
 
     controls = [op.name for op in concrete.graph.control_outputs]
     return gpu_graph(lowered, controls, architecture=_ARCHITECTURE, memory_bytes=_GPU_MEMORY, rewrite=rewrite)
-
-
-def _arguments(concrete: Any) -> list[Argument]:
-    """The inputs of the function in the order of their `_Arg` index."""
-    count = len(concrete.inputs) - len(concrete.captured_inputs)
-    found = []
-    for tensor in concrete.inputs[:count]:
-        name, dtype = tensor.op.name, tensor.dtype.base_dtype.name
-        shape = None if tensor.shape.rank is None else tuple(tensor.shape)
-        if dtype not in ("resource", "variant") and (shape is None or None in shape):
-            where = "its shape" if shape is None else f"dimension {shape.index(None)}"
-            raise TargetError(f"input {name!r} of the step leaves {where} open; give it with --input or --batch.")
-        found.append(Argument(name, dtype, shape, tensor_bytes(dtype, shape)))
-    return found
 
 
 def _stand_ins(concrete: Any, step: Step) -> list[Any]:

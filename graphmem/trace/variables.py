@@ -1,13 +1,30 @@
-"""What each variable of a step is: weight, optimizer state of which weight, or other state."""
+"""What a step is given: its arguments, and the variables that it captures, each with what it is to the model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from graphmem.graph.model import Variable, tensor_bytes
+from graphmem.errors import TargetError
+from graphmem.graph.model import Argument, Variable, tensor_bytes
 from graphmem.target.step import Step
 from graphmem.trace.scopes import Scopes
+
+
+def arguments(concrete: Any) -> list[Argument]:
+    """The inputs of a concrete function, captures apart, in the order of their `_Arg` index.
+
+    Raises:
+        TargetError: one has an open dimension.
+    """
+    found = []
+    for tensor in concrete.inputs[: len(concrete.inputs) - len(concrete.captured_inputs)]:
+        name, dtype, shape = tensor.op.name, tensor.dtype.base_dtype.name, _shape(tensor.shape)
+        if dtype not in ("resource", "variant") and (shape is None or None in shape):
+            where = "its shape" if shape is None else f"dimension {shape.index(None)}"
+            raise TargetError(f"input {name!r} of the step leaves {where} open; give it with --input or --batch.")
+        found.append(Argument(name, dtype, shape, tensor_bytes(dtype, shape)))
+    return found
 
 
 def captured(concrete: Any, step: Step, scopes: Scopes) -> list[Variable]:

@@ -1,0 +1,103 @@
+"""From what an XLA compiler wrote to a simulation: the same graph, lifetimes and timeline as of any other runtime.
+
+XLA decides before the step runs what lies where and when. So nothing is simulated here: its schedule, its buffers and
+its allocations are read, checked against each other, and put in graphmem's terms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphmem.collector import collection_paused
+from graphmem.graph.model import StepGraph
+from graphmem.ops.registry import Env
+from graphmem.runtime.executor import Schedule
+from graphmem.runtime.frames import DEAD
+from graphmem.runtime.simulate import Simulation, timeline
+from graphmem.xla.allocations import CONSTANT, OUTPUT, PARAMETER, TEMP, Assignment, read_assignment
+from graphmem.xla.buffers import Buffers, assign_buffers
+from graphmem.xla.check import check
+from graphmem.xla.compiled import CompiledHlo
+from graphmem.xla.program import Program, flatten
+from graphmem.xla.proto import parse
+from graphmem.xla.step import Meaning, build_graph
+
+ORDER = "compiled"
+"""Name of the only order there is."""
+
+
+@collection_paused()
+def read(compiled: CompiledHlo, meaning: Meaning | None = None, info: dict[str, Any] | None = None) -> Simulation:
+    """Read a compiled step.
+
+    Args:
+        compiled: what the compiler handed over.
+        meaning: what its parameters and ops are to the user.
+        info: what was traced and how, as `graphmem.trace.tracer.trace` puts it into `StepGraph.info`; this adds
+            "runtime" = "xla" and "xla", a dict: "temp_bytes", "live_bytes" (the most of it in use at once),
+            "output_bytes", "constant_bytes", "parameter_bytes", "recomputed" (how many instructions XLA runs again to
+            save memory), "recomputed_bytes" (what those write), and the fields of `CompiledHlo` but the program.
+
+    Returns:
+        The simulation: the timeline is temporary memory in use; parameters, constants and what the step returns are
+        resident.
+
+    Raises:
+        InternalError: the bytes are no HloProto, or contradict themselves.
+    """
+    proto = parse(compiled.proto)
+    program = flatten(proto.hlo_module)
+    assignment = read_assignment(proto.buffer_assignment)
+    buffers = assign_buffers(program, assignment, proto.buffer_assignment.heap_simulator_traces)
+    graph = build_graph(program, buffers, proto.hlo_module.input_output_alias.entries, meaning or Meaning())
+    lives, end = buffers.lives, len(graph.ops)
+    schedule = _schedule(program, graph)
+    lives.value_buffer = [
+        buffers.buffer_of.get((position, slot), DEAD) for position, op in enumerate(graph.ops)
+        for slot in range(len(op.outputs))
+    ]  # fmt: skip
+    _note_variables(graph, buffers)
+    total = timeline(lives, end)
+    position = int(total.argmax()) if end else 0
+    peak = int(total[position]) if end else 0
+    check(assignment, buffers, proto.buffer_assignment.heap_simulator_traces, total)
+    graph.info = {**(info or {}), "runtime": "xla", "xla": _facts(compiled, program, assignment, peak)}
+    env = Env(device=compiled.platform)
+    return Simulation(graph, schedule, lives, total, peak, position, [peak], ORDER, env)
+
+
+def _schedule(program: Program, graph: StepGraph) -> Schedule:
+    """Ops run in the order of the graph; every value is made once."""
+    values, count = [], 0
+    for op in graph.ops:
+        values.append(count)
+        count += len(op.outputs)
+    inputs = [[values[position] + slot for position, slot in reads] for reads in program.reads]
+    return Schedule(list(range(len(graph.ops))), inputs, values, count)
+
+
+def _note_variables(graph: StepGraph, buffers: Buffers) -> None:
+    """A variable has the same buffer before and after the step."""
+    for position, op in enumerate(graph.ops):
+        kind, number = op.attrs.get("_arg", ("", -1))
+        if kind == "variable" and (position, 0) in buffers.buffer_of:
+            buffers.lives.before[number] = buffers.lives.after[number] = buffers.buffer_of[position, 0]
+
+
+def _facts(compiled: CompiledHlo, program: Program, assignment: Assignment, live: int) -> dict[str, Any]:
+    again = [place for place, item in enumerate(program.instructions) if ".remat" in item.name and program.makes[place]]
+    written = sum(leaf.tensor.nbytes or 0 for place in again for leaf in program.makes[place])
+    return {
+        "target": compiled.target,
+        "compiler": compiled.compiler,
+        "flags": list(compiled.flags),
+        "device_memory_bytes": compiled.device_memory_bytes,
+        "temp_bytes": assignment.total(TEMP),
+        "live_bytes": live,
+        "output_bytes": assignment.total(OUTPUT),
+        "constant_bytes": assignment.total(CONSTANT),
+        "parameter_bytes": assignment.total(PARAMETER),
+        "host_temp_bytes": assignment.total(TEMP, host=True),
+        "recomputed": len(again),
+        "recomputed_bytes": written,
+    }
