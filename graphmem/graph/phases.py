@@ -63,11 +63,14 @@ def set_roles(graph: StepGraph, names: Sequence[str], types: Sequence[str]) -> N
 
 
 def set_scopes(graph: StepGraph, names: Sequence[str], scopes: ScopePaths) -> None:
-    """Set the scope of each op from its name; a sum of gradients has that of the first of them."""
+    """Set the scope of each op from its name; a sum of gradients has that of the first that has one."""
     for name, op in zip(names, graph.ops, strict=True):
         op.scope = scopes.of_op(name)
-        if op.phase == "backward" and op.inputs and _SUM_NAME.match(name):
-            op.scope = graph.ops[op.inputs[0][0]].scope
+        if op.phase == "backward" and _SUM_NAME.match(name):
+            sources = (graph.ops[source] for source, _ in op.inputs)
+            op.scope = next(
+                (source.scope for source in sources if source.scope and source.phase == "backward"), op.scope
+            )
 
 
 def set_update_scopes(graph: StepGraph, serves: dict[int, str]) -> None:
@@ -106,7 +109,9 @@ def _gradients(graph: StepGraph, names: Sequence[str], types: Sequence[str], opt
     """Which ops make gradients: those that a tape named, and sums of nothing but gradients."""
     named = [is_gradient(name) and not in_scope(name, optimizers) for name in names]
     for index, op in enumerate(graph.ops):
-        if types[index] in ("AddN", "AddV2") and len(op.inputs) > 1:
+        if _SUM_NAME.match(names[index]):
+            named[index] |= any(named[source] and _carries(graph.ops[source]) for source, _ in op.inputs)
+        elif types[index] in ("AddN", "AddV2") and len(op.inputs) > 1:
             named[index] |= all(named[source] and _carries(graph.ops[source]) for source, _ in op.inputs)
     return named
 

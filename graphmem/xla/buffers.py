@@ -93,7 +93,7 @@ class _Assigner:
         return position
 
     def _start_of_array(self, number: int) -> int | None:
-        """The same; `None` for what is no array: tuples' tables of addresses, which no trace covers, take a few bytes."""
+        """The same; `None` for what is no array: tuples' tables of addresses, a few bytes that no trace covers."""
         identifier, index = self.assignment.places[number]
         if identifier not in self.position:
             return None

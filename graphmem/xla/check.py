@@ -51,11 +51,9 @@ def _check_apart(items: list[Interval]) -> None:
             del alive[where]
             continue
         for _, other in alive[max(where - 1, 0) : where + 1]:
-            if (
-                item.offset < items[other].offset + items[other].nbytes
-                and items[other].offset < item.offset + item.nbytes
-            ):
-                raise InternalError(f"{_name(item)} and {_name(items[other])} of XLA's buffer assignment overlap")
+            near = items[other]
+            if item.offset < near.offset + near.nbytes and near.offset < item.offset + item.nbytes:
+                raise InternalError(f"{_name(item)} and {_name(near)} of XLA's buffer assignment overlap")
         alive.insert(where, (item.offset, place))
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from graphmem.xla.program import Program
 
-#: What the compiler puts before the parameters, which are no op's.
-_NOT_AN_OP = "XLA_Args"
+#: How names begin that are no op's, such as those of parameters and results.
+_NOT_AN_OP = "XLA_"
 
 #: Instructions that a fusion is named after wherever in it they are.
 _HEAVY = frozenset({"convolution", "dot"})
@@ -46,9 +46,10 @@ def name_all(program: Program, slots: list[int]) -> list[Named]:
     for position, named in enumerate(found):
         if not named.name and program.instructions[position].opcode not in ("parameter", "constant"):
             found[position] = Named(_inherited(program, found, position), "")
-    for position in range(len(found) - 1, -1, -1):
+    nameless = {position for position, named in enumerate(found) if not named.name}
+    for position in range(len(found) - 1, -1, -1):  # so that the first of several readers has the last word
         for producer, _ in program.reads[position]:
-            if not found[producer].name and found[position].name and program.makes[position]:
+            if producer in nameless and found[position].name and program.makes[position]:
                 found[producer] = Named(found[position].name, "")
     return found
 
@@ -72,7 +73,7 @@ def kind_of(program: Program, instruction: Any, slot: int) -> str:
 
 def _own(instruction: Any) -> Named:
     metadata = instruction.metadata
-    return NOTHING if metadata.op_name == _NOT_AN_OP else Named(metadata.op_name, metadata.op_type)
+    return NOTHING if metadata.op_name.startswith(_NOT_AN_OP) else Named(metadata.op_name, metadata.op_type)
 
 
 def _of_fusion(program: Program, instruction: Any, slot: int) -> Named:

@@ -23,7 +23,7 @@ _TUPLE = 13
 class Leaf(NamedTuple):
     """An array of a value: where it is in the tuple (`()` if the value is no tuple), and what it is."""
 
-    index: tuple[int, ...]
+    index: tuple[int, ...]  # type: ignore[assignment]
     tensor: Tensor
 
 

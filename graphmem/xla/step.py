@@ -56,6 +56,7 @@ def build_graph(program: Program, buffers: Buffers, aliases: Any, meaning: Meani
     set_phases(graph, names, types, meaning.optimizers)
     set_roles(graph, names, types)
     set_scopes(graph, names, _with_ops(meaning.scopes, names))
+    _fill_scopes(graph)
     set_update_scopes(graph, _serves(graph, program, aliases))
     _mark_outputs(graph, buffers, slots)
     _smooth_phases(graph)
@@ -118,6 +119,19 @@ def _add_parameters(graph: StepGraph, program: Program, updated: set[int], meani
 def _with_ops(scopes: ScopePaths, names: list[str]) -> ScopePaths:
     """The scopes, knowing the names of ops: those of the compiled step if no others are known."""
     return scopes if scopes.ops else ScopePaths(scopes.paths, set(names), scopes.names)
+
+
+def _fill_scopes(graph: StepGraph) -> None:
+    """What belongs to no layer by its name does to that of what it reads, or of who reads it."""
+    ops = graph.ops
+    for op in ops:
+        if not op.scope and op.role not in ("input", "constant"):
+            op.scope = next((ops[source].scope for source, _ in op.inputs if ops[source].scope), "")
+    without = {position for position, op in enumerate(ops) if not op.scope}
+    for op in reversed(ops):
+        for source, _ in op.inputs:
+            if source in without and op.outputs and op.scope:
+                ops[source].scope = op.scope
 
 
 def _serves(graph: StepGraph, program: Program, aliases: Any) -> dict[int, str]:
