@@ -27,6 +27,7 @@ def foot(report: Report, columns: Columns) -> str:
         "other state": report.other_state_bytes,
         "input": report.argument_bytes,
         "constant": report.constant_bytes,
+        "output": report.output_bytes,
     }
     held = {role: size for role, size in held.items() if size}
     bound = "≥ " if report.at_least else ""

@@ -49,6 +49,7 @@ def _layers(report: Report) -> str:
         ("other state", report.other_state_bytes),
         ("constants", report.constant_bytes),
         ("inputs", report.argument_bytes),
+        *([("outputs", report.output_bytes)] if report.output_bytes else []),
         ("step peak", report.step_peak_bytes),
         ("<b>needed</b>", report.needed_bytes),
     ]

@@ -72,9 +72,12 @@ def _layers(console: Console, report: Report) -> None:
     rows = [
         ("resident", report.resident_bytes, resident or "the step has no variables"),
         ("inputs", report.argument_bytes, "one batch, held by the caller" if report.argument_bytes else "none"),
+        ("outputs", report.output_bytes, "results, allocated before the step starts"),
         ("step peak", report.step_peak_bytes, "what the step itself holds at its worst moment"),
-        ("needed", report.needed_bytes, f"resident + inputs + step peak{'; a lower bound' if report.at_least else ''}"),
+        ("needed", report.needed_bytes, _needed(report)),
     ]
+    if not report.output_bytes:
+        del rows[2]
     table = _grid("left", "right", "wrap")
     for name, size, text in rows:
         table.add_row(name, format_bytes(size), text, style="bold" if name == "needed" else None)
@@ -82,11 +85,19 @@ def _layers(console: Console, report: Report) -> None:
     _section(console, "Memory", table)
 
 
+def _needed(report: Report) -> str:
+    outputs = "outputs + " if report.output_bytes else ""
+    return f"resident + inputs + {outputs}step peak{'; a lower bound' if report.at_least else ''}"
+
+
 def _allocator(report: Report) -> str:
     """What is said of the allocator: a figure only if one was simulated."""
     charged, pool = report.allocator.get("peak_in_use_bytes"), report.allocator.get("pool_bytes")
     if charged is None:
         return "exact sum of live bytes; TensorFlow's rounding (BFC) is not simulated"
+    if report.allocator["name"] == "xla":
+        temp = format_bytes(report.allocator["temp_bytes"])
+        return f"{format_bytes(charged)} in use at the peak: XLA packs temporaries into {temp}, allocated at once"
     name, limit = report.allocator["name"], report.allocator.get("limit_bytes")
     if limit is not None and report.allocator.get("fails"):
         return f"{format_bytes(limit)} are not enough, as {name} counts: see the note below"

@@ -14,7 +14,7 @@ NO_BREAK = "\ue000"
 _STEPS = {"train": "train step", "test": "test step", "predict": "predict step"}
 _PHASES = {"forward": "forward pass", "backward": "backward pass", "update": "weight update"}
 _DEVICES = {"cpu": "CPU", "gpu": "GPU"}
-_RUNTIMES = {"graph": "op-by-op runtime"}
+_RUNTIMES = {"graph": "op-by-op runtime", "xla": "compiled by XLA"}
 
 
 def headline(report: Report, width: int) -> list[str]:
@@ -79,6 +79,8 @@ def modelled(report: Report) -> str:
     """What runs the step, in one line."""
     device, runtime = _DEVICES.get(report.device, report.device), _RUNTIMES.get(report.runtime, report.runtime)
     facts = [f"{report.facts[name]}" for name in ("optimizer", "dtype policy") if name in report.facts]
+    if report.runtime == "xla":
+        return ", ".join([f"{runtime} for {report.facts.get('compiled for', device)}", *facts])
     return ", ".join([f"{runtime} on {device}", f"{report.order} order", *facts])
 
 
@@ -100,7 +102,8 @@ def remarks(report: Report) -> list[tuple[str, str]]:
     facts = [f"{name} {value}" for name, value in report.facts.items()]
     products = {"tensorflow": "TensorFlow", "keras": "Keras", "tf_keras": "tf_keras"}
     facts += [f"{products.get(name, name)} {version}" for name, version in report.versions.items()]
-    lines.append(("Set-up", ", ".join(map(unbroken, [f"{report.ops:,} ops", *facts]))))
+    count = f"{report.ops:,} {'instructions' if report.runtime == 'xla' else 'ops'}"
+    lines.append(("Set-up", ", ".join(map(unbroken, [count, *facts]))))
     if short_target(report.target) != report.target.removeprefix("app:"):
         lines.append(("Target", report.target))
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphmem.graph.model import StepGraph
-from graphmem.report import attribute, notes
+from graphmem.report import attribute, compiled, notes
 from graphmem.report.allocation import allocation_notes, allocator_fields
 from graphmem.report.report import PeakPoint, Report
 from graphmem.runtime.allocations import Allocations
@@ -21,7 +21,9 @@ def build_report(simulation: Simulation, allocations: Allocations | None = None)
     """
     graph, info = simulation.graph, simulation.graph.info
     rows = attribute.frontier(simulation)
-    unknown_ops = notes.unknown_ops(simulation)
+    by_xla = compiled.is_compiled(simulation)
+    words = compiled if by_xla else notes
+    unknown_ops = {} if by_xla else notes.unknown_ops(simulation)
     unknown_sizes = notes.unknown_sizes(simulation)
     at_least = bool(
         info.get("lower_bound")
@@ -33,25 +35,26 @@ def build_report(simulation: Simulation, allocations: Allocations | None = None)
     return Report(
         target=info.get("target", ""),
         step=info.get("step", "custom"),
-        runtime="graph",
+        runtime="xla" if by_xla else "graph",
         device=simulation.env.device,
         order=simulation.order,
         orders=len(simulation.peaks),
         batch=info.get("batch"),
         versions=dict(info.get("versions", {})),
-        facts=notes.facts(simulation),
-        ops=len(graph.ops),
+        facts=words.facts(simulation),
+        ops=compiled.executed_ops(simulation) if by_xla else len(graph.ops),
         unknown_ops=unknown_ops,
         unknown_sizes=unknown_sizes,
         at_least=at_least,
         weight_bytes=_variables(graph, "weight"),
         optimizer_bytes=_variables(graph, "optimizer state"),
         other_state_bytes=_variables(graph, "other state"),
-        argument_bytes=sum(argument.nbytes or 0 for argument in graph.arguments),
+        argument_bytes=_arguments(graph),
         constant_bytes=_constants(simulation),
+        output_bytes=info["xla"]["output_bytes"] if by_xla else 0,
         step_peak_bytes=simulation.peak,
         step_peak_range_bytes=(min(simulation.peaks), max(simulation.peaks)),
-        naive_sum_bytes=_naive_sum(simulation),
+        naive_sum_bytes=compiled.naive_sum(simulation) if by_xla else _naive_sum(simulation),
         peak=_peak_point(simulation),
         by_role=attribute.by_role(rows),
         by_phase=attribute.by_phase(rows),
@@ -60,12 +63,24 @@ def build_report(simulation: Simulation, allocations: Allocations | None = None)
         by_source=attribute.by_source(rows),
         by_scope=attribute.by_scope(rows),
         frontier=rows,
-        not_counted=notes.not_counted(simulation),
-        notes=[*notes.findings(simulation), *allocation_notes(graph, allocations)],
-        allocator=allocator_fields(graph, allocations),
+        not_counted=words.not_counted(simulation),
+        notes=[*words.findings(simulation), *allocation_notes(graph, allocations)],
+        allocator=_allocator(simulation, allocations),
         timeline=attribute.timeline_by_role(simulation),
         simulation=simulation,
     )
+
+
+def _allocator(simulation: Simulation, allocations: Allocations | None) -> dict[str, Any]:
+    graph = simulation.graph
+    if allocations is not None or not compiled.is_compiled(simulation):
+        return allocator_fields(graph, allocations)
+    variables = sum(variable.nbytes or 0 for variable in graph.variables if variable.role != "constant")
+    return compiled.allocator_fields(simulation, variables + _constants(simulation) + _arguments(graph))
+
+
+def _arguments(graph: StepGraph) -> int:
+    return sum(argument.nbytes or 0 for argument in graph.arguments)
 
 
 def _variables(graph: StepGraph, role: str) -> int:
@@ -74,6 +89,8 @@ def _variables(graph: StepGraph, role: str) -> int:
 
 def _constants(simulation: Simulation) -> int:
     """Constants of the graph and tensors that the function captured: alive as long as the function is."""
+    if compiled.is_compiled(simulation):
+        return int(simulation.graph.info["xla"]["constant_bytes"]) + _variables(simulation.graph, "constant")
     on_gpu = simulation.env.device == "gpu"
     made = sum(
         tensor.nbytes or 0

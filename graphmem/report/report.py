@@ -106,9 +106,10 @@ class Report:
     Attributes:
         target: as the user named it.
         step: "train", "test", "predict" or "custom".
-        runtime: "graph": TensorFlow's op-by-op executor.
+        runtime: "graph": TensorFlow's op-by-op executor; "xla": the step as one program that XLA compiled.
         device: "cpu" or "gpu".
-        order: name of the order reported: "default", "deterministic", "graph", "breadth-first".
+        order: name of the order reported: "default", "deterministic", "graph", "breadth-first"; "compiled" for the
+            only one of XLA.
         orders: how many legal orders the range was taken over.
         batch: samples per step; `None` if unknown.
         versions: of graphmem, tensorflow, keras.
@@ -120,6 +121,8 @@ class Report:
         weight_bytes, optimizer_bytes, other_state_bytes: resident variables by role; `variables_bytes` is their sum.
         argument_bytes: inputs of the step.
         constant_bytes: constants that live as long as the executor does.
+        output_bytes: what XLA allocates for results before the step starts; on the other runtime results are part of
+            the step's own memory, and this is 0.
         step_peak_bytes: what the step itself has alive at its worst moment, in the order reported.
         step_peak_range_bytes: lowest and highest over the orders tried.
         naive_sum_bytes: all tensors of the step added up, as if nothing were ever freed or shared.
@@ -172,6 +175,7 @@ class Report:
     notes: list[str]
     allocator: dict[str, Any] = field(default_factory=lambda: {"name": "exact"})
     timeline: Timeline | None = None
+    output_bytes: int = 0
     simulation: Simulation | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -186,13 +190,13 @@ class Report:
 
     @property
     def needed_bytes(self) -> int:
-        """The figure of line one: resident + inputs + step peak (bytes)."""
-        return self.resident_bytes + self.argument_bytes + self.step_peak_bytes
+        """The figure of line one: resident + inputs + outputs + step peak (bytes)."""
+        return self.resident_bytes + self.argument_bytes + self.output_bytes + self.step_peak_bytes
 
     @property
     def needed_range_bytes(self) -> tuple[int, int]:
         """Needed bytes for the lowest and the highest of the orders tried."""
-        rest = self.resident_bytes + self.argument_bytes
+        rest = self.needed_bytes - self.step_peak_bytes
         return rest + self.step_peak_range_bytes[0], rest + self.step_peak_range_bytes[1]
 
     @property

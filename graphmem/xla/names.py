@@ -7,6 +7,7 @@ who reads it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -14,6 +15,9 @@ from graphmem.xla.program import Program
 
 #: How names begin that are no op's, such as those of parameters and results.
 _NOT_AN_OP = "XLA_"
+
+#: What a loop keeps for its gradient, one value an iteration, is named after the op of the loop that makes the values.
+_ACCUMULATOR = re.compile(r"(?:.*/)?gradient_tape/.+?/while(?:_\d+)?/(.+)_\d+/accumulator$")
 
 #: Instructions that a fusion is named after wherever in it they are.
 _HEAVY = frozenset({"convolution", "dot"})
@@ -57,7 +61,7 @@ def name_all(program: Program, slots: list[int]) -> list[Named]:
 def kind_of(program: Program, instruction: Any, slot: int) -> str:
     """What an instruction does: its opcode, the library call it is, or `fusion(…)` with what its result is made by."""
     if instruction.opcode == "custom-call":
-        return str(instruction.custom_call_target) or "custom-call"
+        return str(instruction.custom_call_target).lstrip("_") or "custom-call"
     if instruction.opcode != "fusion":
         return str(instruction.opcode)
     fused = program.computations[instruction.called_computation_ids[0]].instructions
@@ -72,8 +76,13 @@ def kind_of(program: Program, instruction: Any, slot: int) -> str:
 
 
 def _own(instruction: Any) -> Named:
-    metadata = instruction.metadata
-    return NOTHING if metadata.op_name.startswith(_NOT_AN_OP) else Named(metadata.op_name, metadata.op_type)
+    name = instruction.metadata.op_name
+    if name.startswith(_NOT_AN_OP):
+        return NOTHING
+    if name.endswith("/accumulator"):
+        kept = _ACCUMULATOR.match(name)
+        name = kept[1] if kept else name
+    return Named(name, instruction.metadata.op_type)
 
 
 def _of_fusion(program: Program, instruction: Any, slot: int) -> Named:

@@ -14,6 +14,9 @@ from graphmem.xla.buffers import Buffers
 from graphmem.xla.names import Named, kind_of, name_all
 from graphmem.xla.program import Program
 
+#: Instructions that only move values.
+_MOVES = frozenset({"copy", "transpose", "bitcast", "fusion(copy)", "fusion(transpose)"})
+
 
 @dataclass
 class Meaning:
@@ -58,6 +61,7 @@ def build_graph(program: Program, buffers: Buffers, aliases: Any, meaning: Meani
     set_scopes(graph, names, _with_ops(meaning.scopes, names))
     _fill_scopes(graph)
     set_update_scopes(graph, _serves(graph, program, aliases))
+    _mark_copies(graph)
     _mark_outputs(graph, buffers, slots)
     _smooth_phases(graph)
     for op, name in zip(graph.ops, names, strict=True):
@@ -143,6 +147,19 @@ def _serves(graph: StepGraph, program: Program, aliases: Any) -> dict[int, str]:
         if kind == "variable" and ref:
             found.setdefault(ref[0], set()).add(graph.variables[number].scope)
     return {position: min(scopes) for position, scopes in found.items() if len(scopes) == 1 and scopes != {""}}
+
+
+def _mark_copies(graph: StepGraph) -> None:
+    """Weights in another layout, for the forward and the backward pass, are there because of the weights."""
+    for op in graph.ops:
+        moves = op.type in _MOVES and op.phase != "update" and op.inputs
+        if moves and all(_is_weight(graph, graph.ops[source]) for source, _ in op.inputs):
+            op.role = "weight"
+
+
+def _is_weight(graph: StepGraph, op: Op) -> bool:
+    kind, number = op.attrs.get("_arg", ("", -1))
+    return op.role == "weight" or (kind == "variable" and graph.variables[number].role == "weight")
 
 
 def _mark_outputs(graph: StepGraph, buffers: Buffers, slots: list[int]) -> None:
