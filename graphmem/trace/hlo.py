@@ -126,7 +126,8 @@ def _parameters(hlo: bytes, arguments: list[Argument], captured: list[Variable])
     module = hlo_pb2.HloModuleProto.FromString(hlo)
     shapes = [tuple(shape.dimensions) for shape in module.host_program_shape.parameters]
     given = [("argument", i) for i in range(len(arguments))] + [("variable", i) for i in range(len(captured))]
-    missing, found = len(given) - len(shapes), []
+    missing = len(given) - len(shapes)
+    found: list[tuple[str, int]] = []
     for kind, index in given:
         item = arguments[index] if kind == "argument" else captured[index]
         if len(found) < len(shapes) and shapes[len(found)] == item.shape:

@@ -7,6 +7,7 @@ the scheduled program once that is complete, and has the child killed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import graphmem
 from graphmem.errors import CompilerError, GraphmemError, UserCodeError
-from graphmem.xla.supervised import SIGNALLED
+from graphmem.xla.supervised import DONE, SIGNALLED
 
 FAILURE = "failure.json"
 """The file in which a child says what went wrong: {"error": "CompilerError" or "UserCodeError", "message": …}."""
@@ -30,11 +31,11 @@ _PACKAGE = str(Path(graphmem.__file__).parents[1])
 _START = """
 import sys
 sys.path[:] = sys.path[sys.path[:1] == [""]:]
-if sys.argv[3] not in sys.path:
-    sys.path.append(sys.argv[3])
+if sys.argv[2] not in sys.path:
+    sys.path.append(sys.argv[2])
 from graphmem.xla.supervised import supervise
 from {module} import main
-supervise(main, sys.argv[1], int(sys.argv[2]))
+supervise(main, sys.argv[1])
 """
 """Not `python -m`, under which what lies in the current folder would hide modules."""
 
@@ -129,7 +130,7 @@ def _varint(data: bytes) -> tuple[int, int]:
 
 def _start(module: str, folder: Path, flags: Sequence[str]) -> subprocess.Popen[bytes]:
     """The supervisor, in a session of its own: Ctrl-C reaches the parent alone. No GPU is shown to the compiler."""
-    words = [sys.executable, "-c", _START.format(module=module), str(folder), str(os.getpid()), _PACKAGE]
+    words = [sys.executable, "-c", _START.format(module=module), str(folder), _PACKAGE]
     environment = {
         **os.environ,
         "XLA_FLAGS": " ".join((*flags, f"--xla_dump_to={folder / _DUMPS}", "--xla_dump_hlo_as_proto")),
@@ -165,7 +166,9 @@ def _wait(
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Have the supervisor kill its work, and wait for it."""
-    if process.stdin is not None:
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):  # it has ended by itself
+        process.stdin.write(DONE)
         process.stdin.close()
     try:
         process.wait(_END_SECONDS)

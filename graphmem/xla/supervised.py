@@ -20,11 +20,13 @@ _LOOK_SECONDS = 0.05
 SIGNALLED = 128
 """Exit codes of the supervisor above this are that much more than the number of the signal that ended the work."""
 
+DONE = b"."
 
-def supervise(work: Callable[[str], None], folder: str, parent: int) -> None:
-    """Run `work(folder)` in a forked process and exit with its code; `parent` is who started the supervisor.
 
-    The parent removes the folder; if it is gone, the supervisor does.
+def supervise(work: Callable[[str], None], folder: str) -> None:
+    """Run `work(folder)` in a forked process and exit with its code.
+
+    The parent writes `DONE` before it closes its end, and removes the folder; if it is gone, this is left to do here.
     """
     worker = os.fork()
     if worker == 0:
@@ -33,7 +35,7 @@ def supervise(work: Callable[[str], None], folder: str, parent: int) -> None:
     with contextlib.suppress(OSError):  # done by either, whoever comes first
         os.setpgid(worker, worker)
     status = _wait(worker)
-    if os.getppid() != parent:
+    if _closed(0) and os.read(0, len(DONE)) != DONE:
         shutil.rmtree(folder, ignore_errors=True)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else SIGNALLED - code)
@@ -52,14 +54,16 @@ def _run(work: Callable[[str], None], folder: str) -> int:
 
 
 def _wait(worker: int) -> int:
-    """The worker's status, once it has ended by itself or the pipe is closed."""
+    """The worker's status, once it has ended by itself or the pipe is closed; what it has started is gone then."""
     while True:
         ended, status = os.waitpid(worker, os.WNOHANG)
-        if ended:
-            with contextlib.suppress(OSError):  # what it has started
-                os.killpg(worker, signal.SIGKILL)
-            return status
-        if select.select([0], [], [], _LOOK_SECONDS)[0]:  # readable: closed, as nothing is ever written
+        closed = not ended and _closed(_LOOK_SECONDS)
+        if ended or closed:
             with contextlib.suppress(OSError):
                 os.killpg(worker, signal.SIGKILL)
-            return os.waitpid(worker, 0)[1]
+            return status if ended else os.waitpid(worker, 0)[1]
+
+
+def _closed(seconds: float) -> bool:
+    """Whether the pipe's other end is closed, or `DONE` was written, within so many seconds."""
+    return bool(select.select([0], [], [], seconds)[0])
