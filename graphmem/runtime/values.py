@@ -37,6 +37,8 @@ def evaluate(op: Op, values: list[Value | None], inputs: list[Tensor]) -> list[V
         return [known] if decides and np.ndim(known) == 0 else None
     if op.type == "Switch":
         return [values[0], values[0]]
+    if op.type in ("IdentityN", "_Call", "_Return"):
+        return values[: len(op.outputs)]
     function = _FUNCTIONS.get(op.type)
     if function is None or any(value is None for value in values):
         return None
@@ -177,7 +179,7 @@ def _with_item(op: Op, values: list[Value | None]) -> list[Value] | None:
         return None
     place = int(index)
     longer = held + (None,) * (place + 1 - len(held))
-    return [longer[:place] + (value,) + longer[place + 1 :]]
+    return [(*longer[:place], value, *longer[place + 1 :])]
 
 
 def _item(op: Op, values: list[Value | None]) -> list[Value] | None:

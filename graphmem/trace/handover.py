@@ -7,7 +7,8 @@ keeps what instantiation made, and the next call that succeeds exports it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from tensorflow.python.eager import cancellation, context
@@ -15,8 +16,25 @@ from tensorflow.python.eager import cancellation, context
 from graphmem.errors import InternalError, UserCodeError
 
 
+class Handed(NamedTuple):
+    """What TensorFlow makes of a function.
+
+    Attributes:
+        executed: the GraphDef that the executor would get: inlined, lowered, placed, rewritten.
+        before: the GraphDef that the rewrites began with, and the library of functions.
+    """
+
+    executed: Any
+    before: Any
+
+
 def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
-    """The GraphDef that TensorFlow's executor would get: inlined, lowered, placed, rewritten.
+    """The GraphDef that TensorFlow's executor would get: see `handed_over`."""
+    return handed_over(concrete, tensors).executed
+
+
+def handed_over(concrete: Any, tensors: list[Any]) -> Handed:
+    """What TensorFlow would execute of a function.
 
     Args:
         concrete: a `ConcreteFunction`.
@@ -26,6 +44,12 @@ def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
         UserCodeError: TensorFlow cannot instantiate the function.
         InternalError: TensorFlow handed nothing over, as it does for a function that it has instantiated before.
     """
+    call = concrete._inference_function.call_flat
+    return hand_over(lambda: call(*tensors, *concrete.captured_inputs), len(concrete.inputs))
+
+
+def hand_over(call: Callable[[], Any], inputs: int) -> Handed:
+    """What TensorFlow would execute of the function of so many inputs that `call` calls: see `handed_over`."""
     ctx = context.context()
     ctx.ensure_initialized()
     cancelled = cancellation.CancellationManager()
@@ -33,7 +57,7 @@ def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
     ctx.enable_graph_collection()
     try:
         with cancellation.CancellationManagerContext(cancelled), tf.device("/device:CPU:0"):
-            concrete._inference_function.call_flat(*tensors, *concrete.captured_inputs)
+            call()
     except tf.errors.CancelledError:
         pass
     except tf.errors.OpError as error:
@@ -45,12 +69,12 @@ def executed_graph(concrete: Any, tensors: list[Any]) -> Any:
         finally:
             ctx.disable_graph_collection()
     made = max(metadata.function_graphs, key=lambda graphs: len(graphs.pre_optimization_graph.node), default=None)
-    if made is None or not made.partition_graphs or _size(made.pre_optimization_graph)[0] < len(concrete.inputs):
+    if made is None or not made.partition_graphs or _size(made.pre_optimization_graph)[0] < inputs:
         raise InternalError("TensorFlow handed over no executed graph")
     executed = max(made.partition_graphs, key=_size)
     if any(node.op.startswith("_Mkl") for node in executed.node):
-        return _without_onednn(made)
-    return executed
+        executed = _without_onednn(made)
+    return Handed(executed, made.pre_optimization_graph)
 
 
 def _size(graph: Any) -> tuple[int, int]:

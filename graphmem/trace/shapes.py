@@ -21,6 +21,7 @@ from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import c_api_util
 from tensorflow.python.framework.ops import Operation
 
+from graphmem.trace.calls import CALL, RETURN
 from graphmem.trace.placement import COPY
 
 Shape = tuple["int | None", ...] | None
@@ -74,6 +75,7 @@ def _import(graph: Any, graph_def: Any) -> None:
 def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
     changed = graph_pb2.GraphDef()
     changed.CopyFrom(graph_def)
+    _skip_calls(changed)
     next_iterations = {node.name for node in changed.node if node.op == "NextIteration"}
     for node in changed.node:
         if node.op == "_Arg":
@@ -91,7 +93,30 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
         elif node.op == COPY:
             node.op = "Identity"
             del node.attr["to"]
+        elif node.op in (CALL, RETURN):
+            data = [name for name in node.input if name[0] != "^"][: len(node.attr["T"].list.type)]
+            controls = [name for name in node.input if name[0] == "^"]
+            node.op = "IdentityN" if data else "NoOp"
+            del node.input[:]
+            node.input.extend([*data, *controls])
+            if not data:
+                del node.attr["T"]
     return changed
+
+
+def _skip_calls(graph_def: Any) -> None:
+    """Have what is handed into and out of calls read where it comes from: handles keep shapes, and constants values."""
+    handed = {
+        f"{node.name}:{slot}" if slot else node.name: source
+        for node in graph_def.node
+        if node.op in (CALL, RETURN)
+        for slot, source in enumerate([name for name in node.input if name[0] != "^"][: len(node.attr["T"].list.type)])
+    }
+    for node in graph_def.node if handed else ():
+        for place, source in enumerate(node.input):
+            while source in handed:
+                source = handed[source]
+            node.input[place] = source
 
 
 def _shape_calls(graph_def: Any, traced: Any) -> None:

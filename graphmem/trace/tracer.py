@@ -14,7 +14,19 @@ from graphmem.errors import TargetError
 from graphmem.graph.model import StepGraph
 from graphmem.target.step import Step
 from graphmem.target.user_code import step_errors
-from graphmem.trace import build, fold, handover, legacy_rnn, placement, roles, scopes, shapes, sources, variables
+from graphmem.trace import (
+    build,
+    calls,
+    fold,
+    handover,
+    legacy_rnn,
+    placement,
+    roles,
+    scopes,
+    shapes,
+    sources,
+    variables,
+)
 from graphmem.version import __version__
 
 #: The card that a GPU's rewrites are made for: compute capability of an A100, and memory enough that Grappler does not
@@ -53,7 +65,8 @@ def trace(
             step.notes.append("the step is compiled with jit_compile=True: this is its figure without XLA")
     else:
         function = tf.function(function)
-    with scopes.watched(step.models) as seen, legacy_rnn.inlined(step.notes), step_errors(step.user_files):
+    inlined = legacy_rnn.inlined(step.notes) if device == "gpu" else contextlib.nullcontext()
+    with scopes.watched(step.models) as seen, inlined, step_errors(step.user_files):
         concrete = function.get_concrete_function(*step.args, **step.kwargs)
     progress("rewriting")
     executed = _executed(concrete, step, device, rewrite)
@@ -75,13 +88,13 @@ def trace(
 def _executed(concrete: Any, step: Step, device: str, rewrite: bool) -> Any:
     """The GraphDef that the device's executor would get."""
     with _grappler(rewrite and device == "cpu"):
-        lowered = handover.executed_graph(concrete, _stand_ins(concrete, step))
-    if device == "cpu":
-        return lowered
+        handed = handover.handed_over(concrete, _stand_ins(concrete, step))
+        if device == "cpu":
+            return calls.with_calls(handed, concrete.graph)
     from graphmem.trace.grappler import gpu_graph
 
     controls = [op.name for op in concrete.graph.control_outputs]
-    return gpu_graph(lowered, controls, architecture=_ARCHITECTURE, memory_bytes=_GPU_MEMORY, rewrite=rewrite)
+    return gpu_graph(handed.executed, controls, architecture=_ARCHITECTURE, memory_bytes=_GPU_MEMORY, rewrite=rewrite)
 
 
 def _stand_ins(concrete: Any, step: Step) -> list[Any]:

@@ -1,7 +1,7 @@
 """Steps run under TensorFlow's own allocator, many in one child process, and read back beside their traces.
 
-As a script (`python -m tests.measure.recorded MODULE FOLDER [NAME ...]`) it is that child: MODULE has `STEPS`, a dict of
-name -> function without arguments that returns (what graphmem can analyse, options as keywords).
+As a script (`python -m tests.measure.recorded MODULE FOLDER NAME ...`) it is that child: MODULE has `STEPS`, a dict of
+name -> function without arguments that returns (a Keras model or a `tf.function`, the tensors of a step).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from graphmem.measure.events import Event, Replay, replay
 THREADS = 2
 """Intra-op threads of the child."""
 
-Recorded = dict[str, "tuple[StepGraph, Replay] | str"]
+Recorded = dict[str, tuple[StepGraph, Replay] | str]
 """Trace and allocations by name of the step, or how it failed."""
 
 
@@ -93,7 +93,8 @@ def record_one(target: Any, args: tuple[Any, ...]) -> tuple[StepGraph, list[Even
 
     with ordinary():
         step = step_of_object((target, args), Options(), "step", set())
-        step.function = tf.function(step.function) if not hasattr(step.function, "get_concrete_function") else step.function
+        if not isinstance(step.function, tf.types.experimental.PolymorphicFunction):
+            step.function = tf.function(step.function)
         graph = trace(step)
         concrete = step.function.get_concrete_function(*step.args, **step.kwargs)
     tensors = [item for item in tf.nest.flatten(args, expand_composites=True) if isinstance(item, tf.Tensor)]
