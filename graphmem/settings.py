@@ -25,6 +25,8 @@ class Settings:
         device: "cpu" or "gpu": whose executor, kernels and placement are modelled; no GPU is needed or touched.
         order: the schedule that the report is about, one of `ORDERS`; "default" is what TensorFlow most likely takes.
         orders: how many legal orders the range of the peak is taken over, 1 or more; `None`: a default.
+        warmup: calls of the step before the one modelled, 0 or more. A CPU's executor times ops; those that prove cheap
+            in some 90 runs change their place in the order.
         threads: intra-op threads of the CPU device, which decide some kernels' scratch; `None`: this machine's cores.
         l3_bytes: the CPU's L3 cache, by which TensorFlow sizes the scratch of 3D convolution gradients.
         rewrite: whether TensorFlow's graph rewrites (Grappler) are applied, as TensorFlow does by default.
@@ -42,6 +44,7 @@ class Settings:
     device: str = "cpu"
     order: str = "default"
     orders: int | None = None
+    warmup: int = 0
     threads: int | None = None
     l3_bytes: int = REFERENCE_L3_BYTES
     rewrite: bool = True
@@ -63,6 +66,8 @@ class Settings:
         if self.allocator == "async" and self.device != "gpu":
             raise TargetError('allocator "async" is cudaMallocAsync, which only a GPU has: give device="gpu" as well.')
         _positive("orders", self.orders)
+        if isinstance(self.warmup, bool) or not isinstance(self.warmup, int) or self.warmup < 0:
+            raise TargetError(f"warmup must be a whole number of 0 or more, not {self.warmup!r}.")
         _positive("threads", self.threads)
         _positive("l3_bytes", self.l3_bytes)
         _positive("memory", self.memory)

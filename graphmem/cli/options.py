@@ -24,6 +24,7 @@ CONFIG_KEYS: dict[str, tuple[type, tuple[str, ...]]] = {
     "runtime": (str, RUNTIMES),
     "order": (str, ORDERS),
     "orders": (int, ()),
+    "warmup": (int, ()),
     "threads": (int, ()),
     "l3_cache": (str, ()),
     "rewrite": (bool, ()),

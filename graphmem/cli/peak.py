@@ -39,6 +39,8 @@ Examples:
 @click.option("--runtime", default="graph", show_default=True, metavar="NAME", help="Runtime to model.")
 @click.option("--order", type=click.Choice(ORDERS), default="default", show_default=True, help="Order of the ops.")
 @click.option("--orders", type=WHOLE, metavar="N", help="How many legal orders the range is taken over.")
+@click.option("--warmup", type=Whole(0), default=0, show_default=True, metavar="N",
+              help="Calls of the step before this one; see docs/targets.md.")  # fmt: skip
 @click.option("--threads", type=WHOLE, metavar="N", help="Intra-op threads; default: this machine's cores.")
 @click.option("--l3-cache", type=CacheSize(), default=REFERENCE_L3_BYTES, metavar="SIZE",
               help="L3 cache, which Conv3D gradients depend on: 32MiB, or here; default: 256MiB.")  # fmt: skip

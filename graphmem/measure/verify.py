@@ -109,7 +109,9 @@ def verify(
     nearest = nearest_to(report.step_peak_bytes, [run.replay.peak for run in runs])
     env = Env(threads=threads, l3_bytes=settings.l3_bytes)
     graph = runs[nearest].graph
-    drawn = draw(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims)
+    drawn = draw(
+        graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims, warmup=effort.warmup
+    )
     notes = _notes(report, drawn)
     return compare(report, runs, drawn, nearest, effort.tolerance, notes)
 

@@ -17,6 +17,7 @@ from graphmem.runtime.liveness import Lifetimes, lifetimes
 from graphmem.runtime.plan import make_plan
 from graphmem.runtime.queues import QUEUES
 from graphmem.runtime.typical import typical
+from graphmem.runtime.warmup import warmed
 
 #: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds. The
 #: iterations of a loop overlap in many ways, so that few orders of a loop say little.
@@ -61,6 +62,7 @@ def simulate(
     orders: int | None = None,
     env: Env | None = None,
     trips: dict[str, int] | None = None,
+    warmup: int = 0,
 ) -> Simulation:
     """Replay a step.
 
@@ -72,11 +74,12 @@ def simulate(
             the order is settled.
         env: threads and device.
         trips: iterations of loops whose condition cannot be told, by name.
+        warmup: calls of the step before this one, in which a CPU's executor times the ops.
 
     Returns:
         The simulation of the typical order, see `graphmem.runtime.typical`.
     """
-    drawn = draw(graph, order=order, orders=orders, env=env, trips=trips)
+    drawn = draw(graph, order=order, orders=orders, env=env, trips=trips, warmup=warmup)
     return drawn[typical([simulation.peak for simulation in drawn])]
 
 
@@ -87,19 +90,24 @@ def draw(
     orders: int | None = None,
     env: Env | None = None,
     trips: dict[str, int] | None = None,
+    warmup: int = 0,
 ) -> list[Simulation]:
     """Replay a step in each of the orders that `simulate` chooses from; the arguments are the same."""
     with collection_paused():
-        return _draw(graph, order, orders, env or Env(), trips)
+        return _draw(graph, order, orders, env or Env(), trips, warmup)
 
 
-def _draw(graph: StepGraph, order: str, orders: int | None, env: Env, trips: dict[str, int] | None) -> list[Simulation]:
+def _draw(
+    graph: StepGraph, order: str, orders: int | None, env: Env, trips: dict[str, int] | None, warmup: int
+) -> list[Simulation]:
     plan = make_plan(graph)
     policy = "breadth-first" if order == "default" and env.device == "gpu" else order
     if policy not in QUEUES:
         raise InternalError(f"there is no order {order!r}")
     branches = Branches(plan, trips)
     effect_of = effects(graph, env)
+    if warmup and env.device == "cpu":
+        plan = warmed(plan, schedule(plan, branches, policy=policy), warmup)
 
     def run(number: int) -> Simulation:
         made = schedule(plan, branches, policy=policy, draw=number)
