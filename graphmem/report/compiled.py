@@ -76,8 +76,9 @@ def findings(simulation: Simulation) -> list[str]:
     info = simulation.graph.info
     xla, found = info["xla"], list(info.get("notes", []))
     if xla["recomputed"]:
+        values = "1 value" if xla["recomputed"] == 1 else f"{xla['recomputed']:,} values"
         found.append(
-            f"XLA computes {xla['recomputed']} values again ({format_bytes(xla['recomputed_bytes'])}) to fit into the "
+            f"XLA computes {values} again ({format_bytes(xla['recomputed_bytes'])}) to fit into the "
             f"device's memory: with more memory the step runs faster and takes more"
         )
     if xla["host_temp_bytes"]:

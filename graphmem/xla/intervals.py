@@ -59,10 +59,10 @@ def read_trace(
         InternalError: the trace frees or shares what it has not allocated.
     """
     rows = [(event.kind, event.buffer_id, event.share_with_canonical_id) for event in events]
-    times = _times([kind for kind, _, _ in rows], [start_of(number) for _, number, _ in rows], end)
     groups: dict[int, list[Any]] = {}  # logical buffer -> [its open or last interval, holders, event that freed it]
     found: list[Interval] = []
     try:
+        times = _times([(kind, 0 if kind == _FREE else start_of(number)) for kind, number, _ in rows], end)
         for place, (kind, number, shared) in enumerate(rows):
             if kind == _FREE:
                 group = groups[number]
@@ -107,19 +107,20 @@ def _new(piece: Piece, born: int, earliest: int, latest: int) -> Interval:
     return Interval(piece.allocation, piece.offset, 0, [], born, earliest, latest)
 
 
-def _times(kinds: list[int], starts: list[int], end: int) -> list[tuple[int, int]]:
-    """Of each event, between which positions it happens; the same one twice for all that are no `FREE`.
+def _times(events: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
+    """Of each event (its kind, and where the instruction that allocates starts), between which positions it happens.
 
     What runs beside the schedule (`async-start`) is allocated before its position: the next event bounds it.
     """
-    out = [(0, 0)] * len(kinds)
+    out = [(0, 0)] * len(events)
     following = end
-    for place in range(len(kinds) - 1, -1, -1):
-        if kinds[place] != _FREE:
-            following = min(following, starts[place])
-        out[place] = following, following - (kinds[place] == _FREE)
+    for place in range(len(events) - 1, -1, -1):
+        kind, start = events[place]
+        if kind != _FREE:
+            following = min(following, start)
+        out[place] = following, following - (kind == _FREE)
     previous = 0
-    for place, kind in enumerate(kinds):
+    for place, (kind, _) in enumerate(events):
         if kind == _FREE:
             out[place] = previous, out[place][1]
         else:

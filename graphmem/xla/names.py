@@ -50,7 +50,7 @@ def name_all(program: Program, slots: list[int]) -> list[Named]:
     for position, named in enumerate(found):
         if not named.name and program.instructions[position].opcode not in ("parameter", "constant"):
             found[position] = Named(_inherited(program, found, position), "")
-    nameless = {position for position, named in enumerate(found) if not named.name}
+    nameless = {position for position, named in enumerate(found) if not named.name} - set(program.entry.values())
     for position in range(len(found) - 1, -1, -1):  # so that the first of several readers has the last word
         for producer, _ in program.reads[position]:
             if producer in nameless and found[position].name and program.makes[position]:
@@ -69,9 +69,13 @@ def kind_of(program: Program, instruction: Any, slot: int) -> str:
     if heavy is None:
         by_id = {item.id: item for item in fused}
         made = _made_by(program, instruction, slot, by_id)
-        while made.opcode in _VIEWS and by_id[made.operand_ids[0]].opcode != "parameter":
+        chain = [made.opcode]
+        while chain[-1] in _VIEWS:
             made = by_id[made.operand_ids[0]]
-        heavy = made.opcode
+            chain.append(made.opcode)
+        made_by = [opcode for opcode in chain if opcode != "parameter"]
+        calculating = [opcode for opcode in made_by if opcode not in _VIEWS]
+        heavy = (calculating or [opcode for opcode in made_by if opcode != "bitcast"] or ["bitcast"])[0]
     return f"fusion({heavy})"
 
 

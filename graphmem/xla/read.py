@@ -51,7 +51,7 @@ def read(compiled: CompiledHlo, meaning: Meaning | None = None, info: dict[str, 
     buffers = assign_buffers(program, assignment, proto.buffer_assignment.heap_simulator_traces)
     graph = build_graph(program, buffers, proto.hlo_module.input_output_alias.entries, meaning or Meaning())
     lives, end = buffers.lives, len(graph.ops)
-    schedule = _schedule(program, graph)
+    schedule = _schedule(graph)
     lives.value_buffer = [
         buffers.buffer_of.get((position, slot), DEAD) for position, op in enumerate(graph.ops)
         for slot in range(len(op.outputs))
@@ -66,13 +66,13 @@ def read(compiled: CompiledHlo, meaning: Meaning | None = None, info: dict[str, 
     return Simulation(graph, schedule, lives, total, peak, position, [peak], ORDER, env)
 
 
-def _schedule(program: Program, graph: StepGraph) -> Schedule:
+def _schedule(graph: StepGraph) -> Schedule:
     """Ops run in the order of the graph; every value is made once."""
     values, count = [], 0
     for op in graph.ops:
         values.append(count)
         count += len(op.outputs)
-    inputs = [[values[position] + slot for position, slot in reads] for reads in program.reads]
+    inputs = [[values[position] + slot for position, slot in op.inputs] for op in graph.ops]
     return Schedule(list(range(len(graph.ops))), inputs, values, count)
 
 

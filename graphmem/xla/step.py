@@ -1,4 +1,8 @@
-"""The graph of a compiled step: an op for each instruction of the flattened schedule."""
+"""The graph of a compiled step: an op for each instruction of the flattened schedule.
+
+Ops that only hand values on (tuples, loops, calls) have neither inputs nor outputs: who reads from them reads from what
+made the values.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +94,7 @@ def _op(program: Program, buffers: Buffers, position: int, named: Named, slot: i
     return Op(
         instruction.name,
         kind_of(program, instruction, slot),
-        tuple(program.reads[position]),
+        tuple(program.reads[position]) if made else (),
         (),
         outputs,
         {"op_name": named.name, "op_type": named.type},
@@ -131,7 +135,7 @@ def _fill_scopes(graph: StepGraph) -> None:
     for op in ops:
         if not op.scope and op.role not in ("input", "constant"):
             op.scope = next((ops[source].scope for source, _ in op.inputs if ops[source].scope), "")
-    without = {position for position, op in enumerate(ops) if not op.scope}
+    without = {position for position, op in enumerate(ops) if not op.scope and op.role != "input"}
     for op in reversed(ops):
         for source, _ in op.inputs:
             if source in without and op.outputs and op.scope:
