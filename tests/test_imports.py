@@ -25,13 +25,14 @@ MAY_IMPORT = {
     "graph": {"errors", "collector", "units"},
     "ops": {"errors", "units", "graph"},
     "runtime": {"errors", "collector", "units", "settings", "graph", "ops"},
+    "xla": {"errors", "collector", "units", "settings", "graph", "ops", "runtime"},
     "report": {"errors", "units", "settings", "graph", "ops", "runtime"},
     "render": {"errors", "units", "settings", "graph", "report"},
     "target": {"errors", "units", "settings", "graph"},
     "xla": {"errors", "collector", "units", "settings", "graph", "ops", "runtime"},
     "trace": {"errors", "units", "settings", "graph", "ops", "target", "xla"},
     "measure": {"errors", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
-    "api": {"errors", "collector", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
+    "api": {"errors", "collector", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report", "xla"},
 }
 """Part of the package -> what else it may import, itself apart; a part that is not listed may import everything."""
 
