@@ -34,8 +34,9 @@ def facts(simulation: Simulation) -> dict[str, str]:
     xla = info["xla"]
     known["compiler"] = xla["compiler"]
     known["compiled for"] = xla["target"]
-    if xla["device_memory_bytes"]:
-        known["device memory"] = format_bytes(xla["device_memory_bytes"])
+    if simulation.env.device == "gpu":
+        memory = xla["device_memory_bytes"]
+        known["device memory"] = "as much as it needs" if memory is None else format_bytes(memory)
     if xla["flags"]:
         known["XLA_FLAGS"] = " ".join(xla["flags"])
     return known

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PLENTY_BYTES = 1 << 50
+"""Memory of a device that is never short: XLA then saves none by recomputing, and the program shows what is needed."""
+
 
 @dataclass(frozen=True)
 class CompiledHlo:

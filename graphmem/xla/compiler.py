@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphmem.xla import pjrt
 from graphmem.xla.child import scheduled_program, users_flags
-from graphmem.xla.compiled import CompiledHlo
+from graphmem.xla.compiled import PLENTY_BYTES, CompiledHlo
 from graphmem.xla.plugin import PACKAGE, find_plugin
 
 if TYPE_CHECKING:
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 1800.0
 """A decoder of 175 billion parameters takes three to four minutes on one core."""
-
-PLENTY_BYTES = 1 << 50
-"""Memory of a device that is never short: XLA then saves none by recomputing, and the program shows what is needed."""
 
 _GPU_FLAGS = ("--xla_gpu_autotune_level=0",)  # autotuning runs kernels, which needs the GPU
 

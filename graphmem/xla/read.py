@@ -17,7 +17,7 @@ from graphmem.runtime.simulate import Simulation, timeline
 from graphmem.xla.allocations import CONSTANT, OUTPUT, PARAMETER, TEMP, Assignment, read_assignment
 from graphmem.xla.buffers import Buffers, assign_buffers
 from graphmem.xla.check import check
-from graphmem.xla.compiled import CompiledHlo
+from graphmem.xla.compiled import PLENTY_BYTES, CompiledHlo
 from graphmem.xla.program import Program, flatten
 from graphmem.xla.proto import parse
 from graphmem.xla.step import Meaning, build_graph
@@ -36,7 +36,8 @@ def read(compiled: CompiledHlo, meaning: Meaning | None = None, info: dict[str, 
         info: what was traced and how, as `graphmem.trace.tracer.trace` puts it into `StepGraph.info`; this adds
             "runtime" = "xla" and "xla", a dict: "temp_bytes", "live_bytes" (the most of it in use at once),
             "output_bytes", "constant_bytes", "parameter_bytes", "recomputed" (how many instructions XLA runs again to
-            save memory), "recomputed_bytes" (what those write), and the fields of `CompiledHlo` but the program.
+            save memory), "recomputed_bytes" (what those write), "host_temp_bytes" (temporary memory of the host), and of
+            `CompiledHlo` "target", "compiler", "flags" and "device_memory_bytes" (`None`: as much as it needs).
 
     Returns:
         The simulation: the timeline is temporary memory in use; parameters, constants and what the step returns are
@@ -91,7 +92,7 @@ def _facts(compiled: CompiledHlo, program: Program, assignment: Assignment, live
         "target": compiled.target,
         "compiler": compiled.compiler,
         "flags": list(compiled.flags),
-        "device_memory_bytes": compiled.device_memory_bytes,
+        "device_memory_bytes": None if compiled.device_memory_bytes == PLENTY_BYTES else compiled.device_memory_bytes,
         "temp_bytes": assignment.total(TEMP),
         "live_bytes": live,
         "output_bytes": assignment.total(OUTPUT),

@@ -86,7 +86,12 @@ def test_the_report_of_a_training_step():
     assert report.by_phase == {"forward": 512, "backward": 256}
     assert report.allocator["peak_in_use_bytes"] == 256 + 8 + 128 + 20 + 1024
     assert report.allocator["base_in_use_bytes"] == 256 + 8 + 128
-    assert report.facts == {"optimizer": "SGD", "compiler": "a compiler 1.0", "compiled for": "a card"}
+    assert report.facts == {
+        "optimizer": "SGD",
+        "compiler": "a compiler 1.0",
+        "compiled for": "a card",
+        "device memory": "as much as it needs",
+    }
     assert not report.unknown_ops
     assert not report.unknown_sizes
     assert not report.at_least
