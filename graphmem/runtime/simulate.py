@@ -106,11 +106,11 @@ def _draw(
         raise InternalError(f"there is no order {order!r}")
     branches = Branches(plan, trips)
     effect_of = effects(graph, env)
-    if warmup and env.device == "cpu":
-        plan = warmed(plan, schedule(plan, branches, policy=policy), warmup)
+    once = schedule(plan, branches, policy=policy) if warmup and env.device == "cpu" else None
 
     def run(number: int) -> Simulation:
-        made = schedule(plan, branches, policy=policy, draw=number)
+        planned = warmed(plan, once, warmup, number) if once else plan
+        made = schedule(planned, branches, policy=policy, draw=number)
         lives = lifetimes(graph, made, effect_of)
         total = timeline(lives, len(made.ops))
         position = int(total.argmax()) if len(total) else 0
