@@ -8,7 +8,7 @@ graph are walked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from graphmem.graph.model import Op, StepGraph
 from graphmem.graph.scopes import ScopePaths
@@ -71,6 +71,28 @@ def set_scopes(graph: StepGraph, names: Sequence[str], scopes: ScopePaths) -> No
             op.scope = next(
                 (source.scope for source in sources if source.scope and source.phase == "backward"), op.scope
             )
+
+
+def set_sources(graph: StepGraph, names: Sequence[str], lines: Mapping[str, str]) -> None:
+    """Set the line of the user's code that made each op; ops of later passes get that of their layer's forward ops.
+
+    Args:
+        graph: the step, its phases and scopes set.
+        names: of each op, what TensorFlow called it.
+        lines: name of an op -> "file.py:12"; under "" what holds for all but the inputs.
+    """
+    if "" in lines:
+        for op in graph.ops:
+            op.source = lines[""] if op.role != "input" else ""
+        return
+    layers: dict[str, str] = {}
+    for name, op in zip(names, graph.ops, strict=True):
+        op.source = lines.get(name, "")
+        if op.source and op.phase == "forward" and op.scope:
+            layers.setdefault(op.scope, op.source)
+    for op in graph.ops:
+        if op.phase != "forward" and op.scope in layers:
+            op.source = layers[op.scope]
 
 
 def set_update_scopes(graph: StepGraph, serves: dict[int, str]) -> None:

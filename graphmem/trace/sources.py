@@ -6,27 +6,30 @@ import os
 from typing import Any
 
 from graphmem.graph.model import StepGraph
+from graphmem.graph.phases import set_sources
 
 #: So many stack traces are read to see whether all ops come from one line, as those of `model.fit` do.
 SAMPLE = 400
 
 
 def assign(graph: StepGraph, concrete: Any, files: set[str]) -> None:
-    """Set `source` ("model.py:12") of each op that a line of the user's files made.
+    """Set `source` ("model.py:12") of each op that a line of the user's files made."""
+    set_sources(graph, [op.name for op in graph.ops], lines_of(concrete, files))
 
-    Stack traces are costly to read, so one is read per name scope; ops outside of any scope get their own. Ops of the
-    backward pass get the line of the forward ops of their layer.
+
+def lines_of(concrete: Any, files: set[str]) -> dict[str, str]:
+    """Name of an op -> the line of the user's files that made it; if one line made all, that is under "".
+
+    Stack traces are costly to read, so one is read per name scope; ops outside of any scope get their own.
     """
     if not files:
-        return
-    by_scope: dict[str, str] = {}
-    lines: dict[str, str] = {}
+        return {}
     operations = concrete.graph.get_operations()
     sample = {_line(op, files) for op in operations[:: max(1, len(operations) // SAMPLE)]} - {""}
     if len(sample) <= 1:  # one call of a library made all but the inputs
-        for op in graph.ops:
-            op.source = min(sample, default="") if op.type != "_Arg" else ""
-        return
+        return dict.fromkeys([""], min(sample, default=""))
+    by_scope: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for op in operations:
         name = op.name
         parent = name.rpartition("/")[0]
@@ -38,14 +41,7 @@ def assign(graph: StepGraph, concrete: Any, files: set[str]) -> None:
             line = _line(op, files)
         if line:
             lines[name] = line
-    layers: dict[str, str] = {}
-    for op in graph.ops:
-        op.source = lines.get(op.name, "")
-        if op.source and op.phase == "forward" and op.scope:
-            layers.setdefault(op.scope, op.source)
-    for op in graph.ops:
-        if op.phase != "forward" and op.scope in layers:
-            op.source = layers[op.scope]
+    return lines
 
 
 def _line(op: Any, files: set[str]) -> str:

@@ -61,7 +61,11 @@ class Assignment:
 
     def total(self, kind: str, *, host: bool = False) -> int:
         """Bytes of all allocations of a kind, on the device or on the host."""
-        return sum(item.nbytes for item in self.allocations.values() if item.kind == kind and item.host == host)
+        return sum(self.sizes(kind, host=host))
+
+    def sizes(self, kind: str, *, host: bool = False) -> list[int]:
+        """Bytes of each allocation of a kind, on the device or on the host."""
+        return [item.nbytes for item in self.allocations.values() if item.kind == kind and item.host == host]
 
 
 def read_assignment(proto: Any) -> Assignment:

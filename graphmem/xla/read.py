@@ -36,8 +36,9 @@ def read(compiled: CompiledHlo, meaning: Meaning | None = None, info: dict[str, 
         info: what was traced and how, as `graphmem.trace.tracer.trace` puts it into `StepGraph.info`; this adds
             "runtime" = "xla" and "xla", a dict: "temp_bytes", "live_bytes" (the most of it in use at once),
             "output_bytes", "constant_bytes", "parameter_bytes", "recomputed" (how many instructions XLA runs again to
-            save memory), "recomputed_bytes" (what those write), "host_temp_bytes" (temporary memory of the host), and
-            of `CompiledHlo` "target", "compiler", "flags" and "device_memory_bytes" (`None`: as much as it needs).
+            save memory), "recomputed_bytes" (what those write), "host_temp_bytes" (temporary memory of the host),
+            "temp_allocations" and "output_allocations" (what XLA asks the allocator for, one by one), and of
+            `CompiledHlo` "target", "compiler", "flags" and "device_memory_bytes" (`None`: as much as it needs).
 
     Returns:
         The simulation: the timeline is temporary memory in use; parameters, constants and what the step returns are
@@ -98,6 +99,8 @@ def _facts(compiled: CompiledHlo, program: Program, assignment: Assignment, live
         "output_bytes": assignment.total(OUTPUT),
         "constant_bytes": assignment.total(CONSTANT),
         "parameter_bytes": assignment.total(PARAMETER),
+        "temp_allocations": assignment.sizes(TEMP),
+        "output_allocations": assignment.sizes(OUTPUT),
         "host_temp_bytes": assignment.total(TEMP, host=True),
         "recomputed": len(again),
         "recomputed_bytes": written,

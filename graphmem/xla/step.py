@@ -6,13 +6,13 @@ made the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from graphmem.errors import InternalError
 from graphmem.graph.model import Argument, Op, StepGraph, Variable
-from graphmem.graph.phases import set_phases, set_roles, set_scopes, set_update_scopes
+from graphmem.graph.phases import set_phases, set_roles, set_scopes, set_sources, set_update_scopes
 from graphmem.graph.scopes import ScopePaths
 from graphmem.xla.buffers import Buffers
 from graphmem.xla.names import Named, kind_of, name_all
@@ -31,14 +31,14 @@ class Meaning:
         others: variables that are resident, though the compiled step has no parameter for them.
         scopes: which layer an op belongs to, by its name.
         optimizers: name scopes in which optimizers make their ops.
-        source_of: op name -> "file.py:12" of the user's code, or "".
+        lines: name of an op -> "file.py:12" of the user's code; under "" what holds for all.
     """
 
     parameters: Sequence[Variable | Argument | None] = ()
     others: Sequence[Variable] = ()
     scopes: ScopePaths = field(default_factory=ScopePaths)
     optimizers: Sequence[str] = ()
-    source_of: Callable[[str], str] = lambda name: ""
+    lines: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_graph(program: Program, buffers: Buffers, aliases: Any, meaning: Meaning) -> StepGraph:
@@ -68,8 +68,7 @@ def build_graph(program: Program, buffers: Buffers, aliases: Any, meaning: Meani
     _mark_copies(graph)
     _mark_outputs(graph, buffers, slots)
     _smooth_phases(graph)
-    for op, name in zip(graph.ops, names, strict=True):
-        op.source = meaning.source_of(name) if name else ""
+    set_sources(graph, names, meaning.lines)
     return graph
 
 

@@ -38,7 +38,7 @@ def test_a_training_step():
     assert simulation.graph.info["xla"] | {"flags": []} == {
         "target": "a card", "compiler": "a compiler 1.0", "flags": [], "device_memory_bytes": None, "temp_bytes": 1024,
         "live_bytes": 768, "output_bytes": 20, "constant_bytes": 0, "parameter_bytes": 384, "host_temp_bytes": 0,
-        "recomputed": 0, "recomputed_bytes": 0,
+        "recomputed": 0, "recomputed_bytes": 0, "temp_allocations": [1024], "output_allocations": [4, 16],
     }  # fmt: skip
 
 
@@ -99,6 +99,14 @@ def test_the_report_of_a_training_step():
     assert text.startswith("Net train step, batch 4: peak 1.15 KiB\ncompiled by XLA for a card, SGD\n")
     assert "outputs        20 B  results, allocated before the step starts" in text
     assert Report.from_dict(report.to_dict(timeline=True)) == report
+
+
+def test_lines_of_the_users_code():
+    lines = {"model_1/dense_1/MatMul": "net.py:7", "loss/Sum": "net.py:9"}
+    report = build_report(read(training_step().compiled(), Meaning([X, W], scopes=PATHS, lines=lines)))
+    assert report.by_source == {"net.py:7": 768}  # the gradient is of the layer's line
+    report = build_report(read(training_step().compiled(), Meaning(lines={"": "net.py:12"})))
+    assert report.by_source == {"net.py:12": 768}
 
 
 def test_the_dag_adds_up():
