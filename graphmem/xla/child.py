@@ -41,7 +41,8 @@ supervise(main, sys.argv[1])
 
 _LOOK_SECONDS, _TELL_SECONDS, _END_SECONDS = 0.02, 1.0, 10.0
 _BUFFER_ASSIGNMENT = 3  # field of HloProto (xla/service/hlo.proto); the last one, and fields are written in order
-_FATAL = re.compile(r"^(?:F\d{4} .*?\] |F0000 .*?\] )(.+)$|(Unknown flags? in XLA_FLAGS:.*)$", re.MULTILINE)
+_FATAL = re.compile(r"^F\d{4} .*?\] (.+)$", re.MULTILINE)
+_UNKNOWN_FLAG = re.compile(r"Unknown flags? in XLA_FLAGS: *(.+)")
 
 
 def scheduled_program(
@@ -190,8 +191,12 @@ def _failure(code: int, folder: Path) -> GraphmemError:
         return {"UserCodeError": UserCodeError}.get(told["error"], CompilerError)(told["message"])
     except (OSError, ValueError):
         pass
-    said = _FATAL.findall((folder / _OUTPUT).read_text(errors="replace"))
-    why = f": {''.join(said[-1]).strip()[:300]}" if said else ""
+    said = (folder / _OUTPUT).read_text(errors="replace")
+    unknown = _UNKNOWN_FLAG.search(said)
+    if unknown:
+        return CompilerError(f"XLA does not know {unknown[1].strip()}, which XLA_FLAGS gives it; correct XLA_FLAGS.")
+    fatal = _FATAL.findall(said)
+    why = f": {fatal[-1].strip()[:300]}" if fatal else ""
     if code == SIGNALLED + signal.SIGKILL:
         return CompilerError("the process in which XLA compiled the step was killed, most likely as memory ran out.")
     if code > SIGNALLED:
