@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-_ASCII = str.maketrans({"…": "~", "→": ">", "×": "x", "–": "-", "·": ",", "─": "-", "’": "'"})
+_ASCII = str.maketrans({"…": "~", "→": ">", "≥": ">", "×": "x", "–": "-", "·": ",", "─": "-", "’": "'"})
 
 
 def as_text(report: Report, width: int = 80, top: int = 10, color: bool = False) -> str:
