@@ -1,15 +1,17 @@
-"""Measure one step with TensorFlow's own allocator: what it really allocates, tensor by tensor.
+"""Measure steps with TensorFlow's own allocator: what each really allocates, tensor by tensor.
 
-    python benchmarks/record.py FILE:NAME [-o OUT.json] [--order deterministic]
+    python benchmarks/record.py [--order deterministic] FILE:NAME ...
 
-`NAME()` in FILE returns `(step, args)`: a `tf.function` and the tensors it is called with. The step runs twice on the
-CPU; the second call is the one measured. The CPU device is put on TensorFlow's BFC allocator, whose requests and
-releases the profiler then reports with op, size and address. One inter-op thread, two intra-op threads, oneDNN off.
+`NAME()` in FILE returns `(step, args)`: a `tf.function` and the tensors it is called with; NAME may be a call with
+literals. The step runs twice on the CPU; the second call is the one measured. The CPU device is put on TensorFlow's BFC
+allocator, whose requests and releases the profiler then reports with op, size and address. One inter-op thread, two
+intra-op threads, oneDNN off. Prints one line of JSON per target, or `{"error": ...}`; each is a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import json
 import os
@@ -20,27 +22,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.forks import forked
+
 #: Bytes that TensorFlow may take for the CPU device before an allocation fails.
 LIMIT_MB = 12_000
 INTRA_OP_THREADS = 2
-#: Buffers named in the list of what is alive at the peak.
-TOP = 40
+#: Buffers named in the list of what is alive at the peak: at most so many, and none below that part of the peak.
+TOP, LEAST = 60, 0.003
 
 
 def main() -> None:
-    """Measure the step that the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("target", metavar="FILE:NAME")
-    parser.add_argument("-o", "--output", type=Path)
+    """Measure the steps that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("targets", nargs="+", metavar="FILE:NAME")
     parser.add_argument("--order", choices=["default", "deterministic"], default="default")
     given = parser.parse_args()
-    path, _, name = given.target.rpartition(":")
     prepare(given.order)
-    text = json.dumps(measure(Path(path), name), indent=1) + "\n"
-    if given.output:
-        given.output.write_text(text)
-    else:
-        sys.stdout.write(text)
+    for target in given.targets:
+        try:
+            result = forked(measure, target)
+        except RuntimeError as error:
+            result = {"error": str(error)}
+        print(json.dumps(result), flush=True)
 
 
 def prepare(order: str) -> None:
@@ -52,38 +57,47 @@ def prepare(order: str) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if order == "deterministic":
         os.environ["TF_DETERMINISTIC_ORDER"] = "1"
+    import keras
     import tensorflow as tf
 
+    assert keras.layers.Dense  # imports what Keras imports late
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.config.threading.set_intra_op_parallelism_threads(INTRA_OP_THREADS)
 
 
-def measure(path: Path, name: str) -> dict[str, Any]:
-    """What one call of the step does to memory; all sizes are requested bytes, before the allocator rounds them."""
+def measure(target: str) -> dict[str, Any]:
+    """What one call of the step does to memory; sizes are requested bytes, before the allocator rounds them."""
     import tensorflow as tf
 
-    step, args = load(path, name)()
-    step(*args)
+    made: list[Any] = []
+    base = Replay()
+    base.run(memory_events(lambda: made.extend(load(target)())))
+    step, args = made
+    base.run(memory_events(lambda: step(*args)))
     replay = Replay()
     replay.run(memory_events(lambda: step(*args)))
     variables = step.get_concrete_function(*args).graph.variables
     alive = sorted(replay.at_peak, key=lambda event: -event["requested_bytes"])
+    named = [event for event in alive[:TOP] if event["requested_bytes"] >= LEAST * replay.peak]
     return {
         "tensorflow": tf.__version__,
         "variables_bytes": sum(variable.shape.num_elements() * variable.dtype.size for variable in variables),
         "argument_bytes": sum(int(tf.size(arg)) * arg.dtype.size for arg in tf.nest.flatten(args)),
+        "base_requested_bytes": base.now,
         "step_peak_bytes": replay.peak,
         "step_peak_temp_bytes": sum(e["requested_bytes"] for e in alive if e.get("region_type") == "temp"),
         "peak_op": alive and replay.peak_event.get("tf_op"),
         "bfc_peak_in_use_bytes": replay.most_in_use,
         "allocations": replay.allocations,
         "allocated_sum_bytes": replay.allocated,
-        "top": [[e["requested_bytes"], e.get("tf_op"), e.get("region_type"), e.get("shape")] for e in alive[:TOP]],
+        "top": [[e["requested_bytes"], e.get("tf_op"), e.get("region_type"), e.get("shape")] for e in named],
     }
 
 
-def load(path: Path, name: str) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
-    """The function of a file by its name; the file may import its neighbours."""
+def load(target: str) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
+    """What makes the step that "FILE:NAME" or "FILE:NAME(key=literal)" names; the file may import its neighbours."""
+    file, _, name = target.rpartition(":")
+    path = Path(file)
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
@@ -91,7 +105,11 @@ def load(path: Path, name: str) -> Callable[[], tuple[Any, tuple[Any, ...]]]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
-    return getattr(module, name)
+    call = ast.parse(name, mode="eval").body
+    if not isinstance(call, ast.Call):
+        return getattr(module, name)
+    given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
+    return lambda: getattr(module, ast.unparse(call.func))(**given)
 
 
 @dataclass
@@ -99,35 +117,36 @@ class Replay:
     """Allocations and releases added up in the order in which they happened.
 
     Attributes:
+        now, alive: what is requested and not yet released (bytes).
         peak: the most that was requested and not yet released at one moment (bytes).
         at_peak: the allocations alive then; `peak_event` is the one that made the peak.
         most_in_use: the most that the allocator called in use, what lived before the step included (bytes).
         allocations, allocated: how many there were, and the sum of their bytes.
     """
 
+    now: int = 0
     peak: int = 0
     at_peak: list[dict[str, Any]] = field(default_factory=list)
     peak_event: dict[str, Any] = field(default_factory=dict)
     most_in_use: int = 0
     allocations: int = 0
     allocated: int = 0
+    alive: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def run(self, events: Iterable[dict[str, Any]]) -> None:
         """Follow the events; a release of what was allocated before them counts nothing."""
-        alive: dict[int, dict[str, Any]] = {}
-        now = 0
         for event in events:
             if not event["allocates"]:
-                released = alive.pop(event["addr"], None)
-                now -= released["requested_bytes"] if released else 0
+                released = self.alive.pop(event["addr"], None)
+                self.now -= released["requested_bytes"] if released else 0
                 continue
-            alive[event["addr"]] = event
-            now += event["requested_bytes"]
+            self.alive[event["addr"]] = event
+            self.now += event["requested_bytes"]
             self.allocations += 1
             self.allocated += event["requested_bytes"]
             self.most_in_use = max(self.most_in_use, event["bytes_allocated"])
-            if now > self.peak:
-                self.peak, self.at_peak, self.peak_event = now, list(alive.values()), event
+            if self.now > self.peak:
+                self.peak, self.at_peak, self.peak_event = self.now, list(self.alive.values()), event
 
 
 def memory_events(run: Callable[[], Any]) -> list[dict[str, Any]]:

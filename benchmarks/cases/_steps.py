@@ -2,13 +2,62 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+Step = tuple[Any, tuple[Any, ...]]
+"""A `tf.function` and the tensors it is called with."""
 
-def train_step(model: keras.Model, x: Any, y: Any = None, optimizer: Any = "adam", loss: Any = None) -> tuple[Any, Any]:
+
+@dataclass
+class Training:
+    """A model with one batch, which it may learn from or be asked about."""
+
+    model: keras.Model
+    x: Any
+    y: Any = None
+    optimizer: Any = "adam"
+    loss: Any = None
+
+    def step(self, kind: str) -> Step:
+        """The step of a kind: "train" or "predict"."""
+        if kind == "predict":
+            return predict_step(self.model, self.x)
+        return train_step(self.model, self.x, self.y, self.optimizer, self.loss)
+
+
+VARIANTS = ("train", "predict", "train+mixed", "predict+mixed")
+"""Mixed ones have Keras's `mixed_float16` as the policy of every layer that names none."""
+
+
+def variants(*names: str) -> Callable[[Callable[[], Training]], Callable[..., Step]]:
+    """Make a case of each variant named, or of all of them."""
+
+    def decorate(case: Callable[[], Training]) -> Callable[..., Step]:
+        @functools.wraps(case)
+        def variant(step: str = "train", policy: str = "float32") -> Step:
+            name = step if policy == "float32" else f"{step}+mixed"
+            if name not in (names or VARIANTS):
+                raise ValueError(f"{case.__name__} has no variant {name}.")
+            before = keras.config.dtype_policy()
+            keras.config.set_dtype_policy(policy)
+            try:
+                return case().step(step)
+            finally:
+                keras.config.set_dtype_policy(before)
+
+        del variant.__wrapped__  # its own parameters are what a call takes
+        return variant
+
+    return decorate
+
+
+def train_step(model: keras.Model, x: Any, y: Any = None, optimizer: Any = "adam", loss: Any = None) -> Step:
     """`model.train_step` on one batch, op by op."""
     model.compile(optimizer=optimizer, loss=loss, jit_compile=False)
     model.optimizer.build(model.trainable_variables)
@@ -20,7 +69,7 @@ def train_step(model: keras.Model, x: Any, y: Any = None, optimizer: Any = "adam
     return step, (x,) if y is None else (x, y)
 
 
-def test_step(model: keras.Model, x: Any, y: Any, loss: str) -> tuple[Any, Any]:
+def test_step(model: keras.Model, x: Any, y: Any, loss: str) -> Step:
     """`model.test_step` on one batch."""
     model.compile(loss=loss, jit_compile=False)
 
@@ -31,7 +80,7 @@ def test_step(model: keras.Model, x: Any, y: Any, loss: str) -> tuple[Any, Any]:
     return step, (x, y)
 
 
-def predict_step(model: keras.Model, x: Any) -> tuple[Any, Any]:
+def predict_step(model: keras.Model, x: Any) -> Step:
     """`model.predict_step` on one batch."""
 
     @tf.function
@@ -41,7 +90,7 @@ def predict_step(model: keras.Model, x: Any) -> tuple[Any, Any]:
     return step, (x,)
 
 
-def tape_step(forward: Any, optimizer: Any, weights: list[Any], *args: Any) -> tuple[Any, Any]:
+def tape_step(forward: Any, optimizer: Any, weights: list[Any], *args: Any) -> Step:
     """A custom loop's step: the gradients of `forward(*args)`, a scalar, and the optimizer's update."""
     optimizer.build(weights)
 

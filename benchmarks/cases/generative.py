@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keras
 import tensorflow as tf
-from _steps import images, tape_step, train_step
+from _steps import Training, images, tape_step, train_step, variants
 from keras import layers, ops
 
 
@@ -114,3 +114,94 @@ def style_transfer():
         return tf.add_n(parts) + 1e-3 * tf.reduce_sum(tf.image.total_variation(image.value))
 
     return tape_step(forward, keras.optimizers.Adam(0.02), [image], images(1, 96))
+
+
+def adversarial():
+    """A generator with bilinear upsampling against a critic, each with an optimizer, in one step."""
+    generator = keras.Sequential(
+        [
+            keras.Input((64,)),
+            layers.Dense(4 * 4 * 128),
+            layers.Reshape((4, 4, 128)),
+            layers.UpSampling2D(interpolation="bilinear"),
+            layers.Conv2D(64, 3, padding="same"),
+            layers.BatchNormalization(),
+            layers.ReLU(),
+            layers.Conv2DTranspose(32, 4, 2, "same", activation="relu"),
+            layers.Conv2DTranspose(3, 4, 2, "same", activation="tanh"),
+        ]
+    )
+    critic = keras.Sequential(
+        [
+            keras.Input((32, 32, 3)),
+            layers.SpectralNormalization(layers.Conv2D(32, 4, 2, "same")),
+            layers.LeakyReLU(0.2),
+            layers.SpectralNormalization(layers.Conv2D(64, 4, 2, "same")),
+            layers.LeakyReLU(0.2),
+            layers.Flatten(),
+            layers.Dense(1),
+        ]
+    )
+    optimizers = [keras.optimizers.Adam(1e-4, beta_1=0.5), keras.optimizers.RMSprop(1e-4)]
+    networks = (generator, critic)
+    for optimizer, network in zip(optimizers, networks, strict=True):
+        optimizer.build(network.trainable_variables)
+
+    @tf.function
+    def step(real):
+        noise = tf.random.normal((tf.shape(real)[0], 64))
+        with tf.GradientTape() as first, tf.GradientTape() as second:
+            fake = generator(noise, training=True)
+            told_real, told_fake = critic(real, training=True), critic(fake, training=True)
+            made = tf.reduce_mean(tf.nn.softplus(-told_fake))
+            found = tf.reduce_mean(tf.nn.softplus(-told_real)) + tf.reduce_mean(tf.nn.softplus(told_fake))
+        for tape, loss, optimizer, network in zip((first, second), (made, found), optimizers, networks, strict=True):
+            weights = network.trainable_variables
+            gradients = tape.gradient(loss, [weight.value for weight in weights])
+            optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        return made, found
+
+    return step, (images(32, 32),)
+
+
+@variants()
+def super_resolution():
+    """Residual blocks, and channels moved into space."""
+    inputs = keras.Input((24, 24, 3))
+    x = first = layers.Conv2D(32, 3, padding="same")(inputs)
+    for _ in range(3):
+        y = layers.Conv2D(32, 3, padding="same", activation="relu")(x)
+        x = layers.Add()([x, layers.Rescaling(0.1)(layers.Conv2D(32, 3, padding="same")(y))])
+    x = layers.Conv2D(3 * 16, 3, padding="same")(layers.Add()([first, x]))
+    x = layers.Lambda(lambda t: tf.nn.depth_to_space(t, 4), output_shape=(96, 96, 3))(x)
+    model = keras.Model(inputs, x)
+    return Training(model, images(8, 24), images(8, 96), "adam", "mae")
+
+
+def quantised_codes():
+    """An autoencoder whose codes are taken from a book; gradients pass straight through."""
+    encoder = keras.Sequential(
+        [keras.Input((32, 32, 3)), layers.Conv2D(32, 4, 2, "same", activation="relu"), layers.Conv2D(32, 4, 2, "same")]
+    )
+    decoder = keras.Sequential(
+        [
+            keras.Input((8, 8, 32)),
+            layers.Conv2DTranspose(32, 4, 2, "same", activation="relu"),
+            layers.Conv2DTranspose(3, 4, 2, "same"),
+        ]
+    )
+    book = keras.Variable(tf.random.uniform((256, 32)))
+
+    def forward(x):
+        code = encoder(x, training=True)
+        flat = tf.reshape(code, (-1, 32))
+        distance = tf.reduce_sum(flat**2, 1, keepdims=True) - 2 * tf.matmul(flat, book.value, transpose_b=True)
+        nearest = tf.argmin(distance + tf.reduce_sum(book.value**2, 1), 1)
+        chosen = tf.reshape(tf.gather(book.value, nearest), tf.shape(code))
+        loss = tf.reduce_mean((chosen - tf.stop_gradient(code)) ** 2)
+        loss += 0.25 * tf.reduce_mean((code - tf.stop_gradient(chosen)) ** 2)
+        made = decoder(code + tf.stop_gradient(chosen - code), training=True)
+        return loss + tf.reduce_mean((made - x) ** 2)
+
+    weights = [*encoder.trainable_variables, *decoder.trainable_variables, book]
+    return tape_step(forward, keras.optimizers.Adam(), weights, images(32, 32))

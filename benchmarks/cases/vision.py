@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import keras
 import tensorflow as tf
-from _steps import images, labels, predict_step, tape_step, test_step, train_step
+from _steps import Training, images, labels, tape_step, test_step, train_step, variants
 from keras import layers
 
 CLASSES = "sparse_categorical_crossentropy"
 
 
+@variants()
 def convnext():
     inputs = keras.Input((96, 96, 3))
     x = layers.LayerNormalization(epsilon=1e-6)(layers.Conv2D(48, 4, 4)(inputs))
@@ -24,24 +25,10 @@ def convnext():
             x = layers.Add()([x, layers.Dropout(0.1, noise_shape=(None, 1, 1, 1))(y)])
     x = layers.LayerNormalization()(layers.GlobalAveragePooling2D()(x))
     model = keras.Model(inputs, layers.Dense(10, activation="softmax")(x))
-    return train_step(model, images(8, 96), labels(8), keras.optimizers.AdamW(1e-3), CLASSES)
+    return Training(model, images(8, 96), labels(8), keras.optimizers.AdamW(1e-3), CLASSES)
 
 
-def efficientnetv2():
-    model = keras.applications.EfficientNetV2B0(weights=None, input_shape=(96, 96, 3), classes=10)
-    return train_step(model, images(8, 96), labels(8), "rmsprop", CLASSES)
-
-
-def xception():
-    model = keras.applications.Xception(weights=None, input_shape=(96, 96, 3), classes=10)
-    return train_step(model, images(8, 96), labels(8), keras.optimizers.SGD(0.1, momentum=0.9), CLASSES)
-
-
-def nasnet():
-    model = keras.applications.NASNetMobile(weights=None, input_shape=(64, 64, 3), classes=10)
-    return train_step(model, images(8, 64), labels(8), "adam", CLASSES)
-
-
+@variants()
 def separable():
     inputs = x = keras.Input((64, 64, 3))
     for filters, stride in ((32, 1), (64, 2), (128, 2)):
@@ -52,9 +39,10 @@ def separable():
         x = layers.SpatialDropout2D(0.2)(x)
     model = keras.Model(inputs, layers.Dense(10)(layers.GlobalMaxPooling2D()(x)))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    return train_step(model, images(16, 64), labels(16), keras.optimizers.Nadam(), loss)
+    return Training(model, images(16, 64), labels(16), keras.optimizers.Nadam(), loss)
 
 
+@variants()
 def vision_transformer():
     width, depth, patch, size = 128, 4, 8, 64
     inputs = keras.Input((size, size, 3))
@@ -68,7 +56,7 @@ def vision_transformer():
         x = x + layers.Dense(width)(y)
     x = layers.GlobalAveragePooling1D()(layers.LayerNormalization()(x))
     model = keras.Model(inputs, layers.Dense(10, activation="softmax")(x))
-    return train_step(model, images(32, size), labels(32), keras.optimizers.Lion(1e-4, clipnorm=1.0), CLASSES)
+    return Training(model, images(32, size), labels(32), keras.optimizers.Lion(1e-4, clipnorm=1.0), CLASSES)
 
 
 def residual_bfloat16():
@@ -137,6 +125,7 @@ def siamese():
     return tape_step(forward, optimizer, encoder.trainable_variables, *(images(16, 64) for _ in range(3)))
 
 
+@variants()
 def detector():
     """Anchors on three levels of a pyramid: class scores with a focal loss, and boxes."""
     inputs = x = keras.Input((128, 128, 3))
@@ -156,7 +145,7 @@ def detector():
     anchors = 6 * (8 * 8 + 16 * 16 + 32 * 32)
     y = {"scores": tf.zeros((8, anchors, 20)), "boxes": tf.zeros((8, anchors, 4))}
     loss = {"scores": keras.losses.BinaryFocalCrossentropy(), "boxes": keras.losses.Huber()}
-    return train_step(model, images(8, 128), y, keras.optimizers.Adam(global_clipnorm=1.0), loss)
+    return Training(model, images(8, 128), y, keras.optimizers.Adam(global_clipnorm=1.0), loss)
 
 
 def detector_predict():
@@ -178,11 +167,6 @@ def detector_predict():
     return step, (images(16, 128),)
 
 
-def mobilenet_predict():
-    model = keras.applications.MobileNetV3Small(weights=None, input_shape=(128, 128, 3), classes=10)
-    return predict_step(model, images(32, 128))
-
-
 def inception_test():
     inputs = keras.Input((96, 96, 3))
     x = layers.Conv2D(32, 3, 2, activation="relu")(inputs)
@@ -195,3 +179,98 @@ def inception_test():
         x = layers.BatchNormalization()(layers.Concatenate()(branches))
     model = keras.Model(inputs, layers.Dense(10, activation="softmax")(layers.Flatten()(x)))
     return test_step(model, images(32, 96), labels(32), CLASSES)
+
+
+@variants()
+def segmentation():
+    """Dilated convolutions at several rates beside a pooled branch, scaled up to a class for each pixel."""
+    inputs = keras.Input((64, 64, 3))
+    x = low = layers.Conv2D(24, 3, 2, "same", activation="relu")(inputs)
+    for filters in (48, 64):
+        x = layers.Conv2D(filters, 3, 2, "same", use_bias=False)(x)
+        x = layers.Activation("relu")(layers.BatchNormalization()(x))
+    branches = [layers.Conv2D(32, 3, padding="same", dilation_rate=rate, activation="relu")(x) for rate in (1, 2, 4)]
+    pooled = layers.Conv2D(32, 1)(layers.GlobalAveragePooling2D(keepdims=True)(x))
+    branches.append(layers.UpSampling2D(8)(pooled))
+    x = layers.UpSampling2D(4, interpolation="bilinear")(layers.Conv2D(32, 1)(layers.Concatenate()(branches)))
+    x = layers.Conv2D(32, 3, padding="same", activation="relu")(layers.Concatenate()([x, low]))
+    model = keras.Model(inputs, layers.Conv2D(12, 1, activation="softmax")(layers.UpSampling2D()(x)))
+    return Training(model, images(8, 64), tf.zeros((8, 64, 64), tf.int32), "adam", CLASSES)
+
+
+@variants()
+def volume():
+    """A U-Net over volumes."""
+    inputs = keras.Input((16, 32, 32, 1))
+    x = first = layers.Conv3D(12, 3, padding="same", activation="relu")(inputs)
+    x = layers.Conv3D(24, 3, padding="same", activation="relu")(layers.MaxPooling3D()(x))
+    x = layers.SpatialDropout3D(0.1)(layers.AveragePooling3D(2)(x))
+    x = layers.Conv3D(24, 3, padding="same", activation="relu")(layers.UpSampling3D(2)(x))
+    x = layers.Conv3DTranspose(12, 2, 2)(x)
+    x = layers.Conv3D(12, 3, padding="same", activation="relu")(layers.Concatenate()([x, first]))
+    model = keras.Model(inputs, layers.Conv3D(1, 1, activation="sigmoid")(x))
+    y = tf.zeros((2, 16, 32, 32, 1))
+    return Training(model, tf.random.uniform((2, 16, 32, 32, 1)), y, "adam", keras.losses.Dice())
+
+
+@variants("train", "predict")
+def augmented():
+    """Images changed at random by layers inside the model."""
+    model = keras.Sequential(
+        [
+            keras.Input((48, 48, 3)),
+            layers.RandomFlip("horizontal"),
+            layers.RandomRotation(0.1),
+            layers.RandomZoom(0.2),
+            layers.RandomContrast(0.2),
+            layers.RandomTranslation(0.1, 0.1),
+            layers.CenterCrop(40, 40),
+            layers.Resizing(32, 32),
+            layers.Conv2D(32, 3, activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Conv2D(64, 3, activation="relu"),
+            layers.Flatten(),
+            layers.Dense(10, activation="softmax"),
+        ]
+    )
+    return Training(model, images(16, 48), labels(16), "adam", CLASSES)
+
+
+@variants()
+def window_attention():
+    """Attention inside windows that shift between the blocks, and patches merged."""
+    inputs = keras.Input((32, 32, 3))
+    x = layers.Conv2D(48, 2, 2)(inputs)
+    for shift in (0, 2):
+        y = keras.ops.roll(layers.LayerNormalization()(x), (-shift, -shift), (1, 2)) if shift else x
+        y = layers.Reshape((4, 4, 4, 4, 48))(y)
+        y = keras.ops.reshape(layers.Permute((1, 3, 2, 4, 5))(y), (-1, 16, 48))
+        y = layers.MultiHeadAttention(3, 16)(y, y)
+        y = layers.Permute((1, 3, 2, 4, 5))(keras.ops.reshape(y, (-1, 4, 4, 4, 4, 48)))
+        y = layers.Reshape((16, 16, 48))(y)
+        x = x + (keras.ops.roll(y, (shift, shift), (1, 2)) if shift else y)
+        x = x + layers.Dense(48)(layers.Dense(192, activation="gelu")(layers.LayerNormalization()(x)))
+    x = layers.Concatenate()([x[:, a::2, b::2] for a in (0, 1) for b in (0, 1)])
+    x = layers.GlobalAveragePooling2D()(layers.Dense(96, use_bias=False)(x))
+    model = keras.Model(inputs, layers.Dense(10, activation="softmax")(x))
+    return Training(model, images(16, 32), labels(16), keras.optimizers.AdamW(), CLASSES)
+
+
+@variants("train", "predict")
+def keypoints():
+    """Two sizes of features kept side by side, a heat map for each point, and a box from a dense layer."""
+    inputs = keras.Input((64, 64, 3))
+    high = layers.Conv2D(24, 3, 2, "same", activation="relu")(inputs)
+    low = layers.Conv2D(48, 3, 2, "same", activation="relu")(high)
+    for _ in range(2):
+        high = layers.Conv2D(24, 3, padding="same", activation="relu")(high)
+        low = layers.Conv2D(48, 3, padding="same", activation="relu")(low)
+        up = layers.UpSampling2D()(layers.Conv2D(24, 1)(low))
+        down = layers.Conv2D(48, 3, 2, "same")(high)
+        high, low = layers.Add()([high, up]), layers.Maximum()([low, down])
+    maps = layers.Conv2D(17, 1, name="maps")(high)
+    box = layers.Dense(4, name="box")(layers.GlobalMaxPooling2D()(low))
+    model = keras.Model(inputs, [maps, box])
+    loss = [keras.losses.MeanSquaredError(), keras.losses.Huber()]
+    y = [tf.zeros((8, 32, 32, 17)), tf.zeros((8, 4))]
+    return Training(model, images(8, 64), y, keras.optimizers.Adam(weight_decay=1e-4), loss)
