@@ -47,6 +47,7 @@ reports = st.builds(
         by_role=st.dictionaries(st.sampled_from(ROLES), st.lists(sizes, **lists), **lists),
         phases=st.lists(st.tuples(st.sampled_from(PHASES), sizes, sizes), **lists),
     ),
+    variables_by_scope=st.dictionaries(texts, by_role, **lists),
     simulation=st.none(),
 )
 

@@ -97,6 +97,16 @@ def by_op_type(rows: Iterable[FrontierBuffer]) -> dict[str, int]:
     return _largest_first(_sums(((row.made_by, row.bytes) for row in rows), ()))
 
 
+def variables_by_scope(graph: StepGraph) -> dict[str, dict[str, int]]:
+    """Scope -> role -> bytes of the resident variables, in the order of the variables; constants are no variables."""
+    sums: dict[str, dict[str, int]] = {}
+    for variable in graph.variables:
+        if variable.role != "constant" and variable.nbytes:
+            roles = sums.setdefault(variable.scope, {})
+            roles[variable.role] = roles.get(variable.role, 0) + variable.nbytes
+    return sums
+
+
 def by_source(rows: Iterable[FrontierBuffer]) -> dict[str, int]:
     """Line of the user's code -> bytes, largest first; "" for what no line is known of."""
     return _largest_first(_sums(((row.source, row.bytes) for row in rows), ()))

@@ -67,6 +67,7 @@ def build_report(simulation: Simulation, allocations: Allocations | None = None)
         notes=[*words.findings(simulation), *allocation_notes(graph, allocations)],
         allocator=_allocator(simulation, allocations),
         timeline=attribute.timeline_by_role(simulation),
+        variables_by_scope=attribute.variables_by_scope(graph),
         simulation=simulation,
     )
 

@@ -139,6 +139,8 @@ class Report:
         allocator: "name", "peak_in_use_bytes", "pool_bytes", "fragmentation", "fails" and more, see `docs/json.md`;
             `None` values where not simulated.
         timeline: bytes over the schedule; `None` when the report was saved without it.
+        variables_by_scope: scope -> role -> bytes of the resident variables of that layer, optimizer state with the
+            weight that it belongs to; they add up to `variables_bytes`. Empty in reports of an older graphmem.
         simulation: the graph and its lifetimes, for `dag` and pictures; `None` in a loaded report.
     """
 
@@ -176,6 +178,7 @@ class Report:
     allocator: dict[str, Any] = field(default_factory=lambda: {"name": "exact"})
     timeline: Timeline | None = None
     output_bytes: int = 0
+    variables_by_scope: dict[str, dict[str, int]] = field(default_factory=dict)
     simulation: Simulation | None = field(default=None, compare=False, repr=False)
 
     @property
