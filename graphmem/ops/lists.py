@@ -18,6 +18,7 @@ _LISTS = {
     "join": "TensorListConcatLists",
     "length": "TensorListLength TensorListElementShape",
     "pack": "OptionalFromValue OptionalNone",
+    "fetch": "IteratorGetNextAsOptional",
     "unpack": "OptionalGetValue",
 }
 
@@ -33,4 +34,5 @@ INDEX_INPUTS = {
 }
 
 for _what, _types in _LISTS.items():
-    register(_types, Rule(list_op=_what, source="optional_ops.cc" if "pack" in _what else "list_kernels.cc"))
+    _file = "optional_ops.cc" if "pack" in _what or _what == "fetch" else "list_kernels.cc"
+    register(_types, Rule(list_op=_what, source=_file))

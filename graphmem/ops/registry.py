@@ -57,7 +57,8 @@ class Rule:
             "sparse" (in place through the handle; switches the variable to copy-on-read) or "".
         handle: the input position of the variable's handle.
         list_op: for TensorList ops: "reserve", "push", "pop", "set", "get", "resize", "stack", "from_tensor",
-            "scatter", "split", "join" or "length"; for optionals "pack" and "unpack"; else "".
+            "scatter", "split", "join" or "length"; for optionals "pack", "fetch" and "unpack"; else
+            "".
         control: "switch", "merge", "enter", "exit", "next", "cond" or "".
         source: where the rule comes from: a kernel's file, or "measured".
     """

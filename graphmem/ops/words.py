@@ -27,6 +27,7 @@ LIST_WORDS = {
     "join": "a list of the tensors of two",
     "length": "asks the list, holds nothing",
     "pack": "an optional that holds its inputs",
+    "fetch": "an optional that holds the next element of a pipeline",
     "unpack": "hands on what the optional holds",
 }
 CONTROL_WORDS = {

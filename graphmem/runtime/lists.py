@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-from graphmem.graph.model import Op, StepGraph
+from graphmem.graph.model import Op, StepGraph, tensor_bytes
 from graphmem.ops.lists import INDEX_INPUTS
 from graphmem.runtime.buffers import Buffers
 from graphmem.runtime.effects import Effect, Made
@@ -73,6 +73,8 @@ class Lists:
             return TensorList()
         if what == "pack":
             return TensorList([self._taken(value) for value in inputs])
+        if what == "fetch":
+            return TensorList(self._fetched(index, effect))
         if what in ("from_tensor", "split"):
             return self._set(TensorList(), self._rows(index, effect, 0))
         if what == "elementwise":
@@ -220,6 +222,15 @@ class Lists:
         lengths = (self._index() or [rows]) if self._op.type == "TensorListSplit" else [1] * rows
         sizes = [tensor.nbytes // rows * length for length in lengths]
         return [self._buffers.new(Made(size, index, 0, False, host), holders=1) if size else None for size in sizes]
+
+    def _fetched(self, index: int, effect: Effect) -> list[Element]:
+        """The tensors of an element of a pipeline."""
+        host, attrs = effect.outputs[0].made.host, self._op.attrs
+        made: list[Element] = []
+        for dtype, shape in zip(attrs.get("output_types", ()), attrs.get("output_shapes", ()), strict=False):
+            nbytes = tensor_bytes(dtype, None if shape is None else tuple(shape))
+            made.append(self._buffers.new(Made(nbytes, index, 0, False, host), holders=1) if nbytes != 0 else None)
+        return made
 
     def _like(self, index: int, effect: Effect, inputs: list[int]) -> list[Element]:
         """New tensors of the sizes of other lists' elements: zeros, or sums; a sum with nothing is the other one."""

@@ -158,7 +158,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 }
 
 List = tuple[Value, ...]
-"""The value of a list: what is known of each element."""
+"""The value of a list or an optional: what is known of each element. Pipelines are taken to go on."""
 
 
 def _constant(op: Op) -> list[Value] | None:
@@ -198,6 +198,11 @@ def _resized(op: Op, values: list[Value | None]) -> list[Value] | None:
 
 _ON_LISTS: dict[str, Callable[[Op, list[Value | None]], list[Value] | None]] = {
     "EmptyTensorList": lambda op, values: [()],
+    "IteratorGetNextAsOptional": lambda op, values: [(None,) * len(op.attrs.get("output_types", (None,)))],
+    "OptionalFromValue": lambda op, values: [tuple(values)],
+    "OptionalNone": lambda op, values: [()],
+    "OptionalHasValue": lambda op, values: None if values[0] is None else [np.asarray(bool(values[0]))],
+    "OptionalGetValue": lambda op, values: list(values[0]) if values[0] else None,
     "TensorListReserve": _reserve,
     "TensorListPushBack": lambda op, values: None if values[0] is None else [(*values[0], values[1])],
     "TensorListPopBack": lambda op, values: [values[0][:-1], values[0][-1]] if values[0] else None,

@@ -97,7 +97,8 @@ def record_one(target: Any, args: tuple[Any, ...]) -> tuple[StepGraph, list[Even
             step.function = tf.function(step.function)
         graph = trace(step)
         concrete = step.function.get_concrete_function(*step.args, **step.kwargs)
-    tensors = [item for item in tf.nest.flatten(args, expand_composites=True) if isinstance(item, tf.Tensor)]
+    own = step.args if _has_iterator(step.args) else args
+    tensors = [item for item in tf.nest.flatten(own, expand_composites=True) if isinstance(item, tf.Tensor)]
 
     def run() -> None:
         with tf.device("/device:CPU:0"):
@@ -105,6 +106,12 @@ def record_one(target: Any, args: tuple[Any, ...]) -> tuple[StepGraph, list[Even
 
     run()
     return graph, record(run)
+
+
+def _has_iterator(args: Any) -> bool:
+    import tensorflow as tf
+
+    return any(isinstance(item, tf.data.Iterator) for item in args)
 
 
 if __name__ == "__main__":

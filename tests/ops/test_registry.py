@@ -50,7 +50,7 @@ def test_kinds_are_those_of_the_contract() -> None:
     rules = all_rules().values()
     assert {rule.variable for rule in rules} == {"", "read", "assign", "update", "sparse"}
     assert {rule.control for rule in rules} == {"", "switch", "merge", "enter", "exit", "next", "cond"}
-    lists = set("reserve push pop set get resize stack from_tensor scatter split join length pack unpack".split()) | {""}
+    lists = set("reserve push pop set get resize stack from_tensor scatter split join length pack fetch unpack".split()) | {""}
     assert {rule.list_op for rule in rules} == lists
 
 

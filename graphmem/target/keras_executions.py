@@ -1,0 +1,61 @@
+"""Several steps in one call, as Keras 3 runs them after `compile(steps_per_execution=N)`: a loop that fetches batches."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from graphmem.target import live as live_models
+
+
+def several_steps(
+    model: Any, kind: str, steps: int, data: tuple[Any, ...], overlay: dict[str, Any] | None
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """What `fit`, `evaluate` or `predict` call for several steps, and its arguments.
+
+    `fit` and `evaluate` hand over an iterator, from which the loop takes a batch per step; `predict` a list of batches,
+    whose outputs it joins.
+
+    Args:
+        steps: how many.
+        data: specs of one batch: `(x,)`, `(x, y)` or `(x, y, sample_weight)`.
+        overlay: see `graphmem.target.live.untouched`; `None`: the model is graphmem's own.
+    """
+    made: list[Any] = []
+
+    def run(batches: Any) -> Any:
+        with live_models.untouched(model, overlay, made) if overlay is not None else nullcontext():
+            model.jit_compile = False
+            return _keras_function(model, kind)(batches)
+
+    run.__name__ = f"{steps}_{kind}_steps"
+    import tensorflow as tf
+
+    function = tf.autograph.experimental.do_not_convert(run)
+    if kind == "predict":
+        return function, ([_batch(data)] * steps,)
+    return function, (_iterator(_batch(data)),)
+
+
+def _keras_function(model: Any, kind: str) -> Callable[..., Any]:
+    """Keras's own function for several steps; it is traced as part of the one around it."""
+    if kind == "predict":
+        return model.make_predict_function(force=True) or model.predict_function
+    made = model._make_function(getattr(model, f"{kind}_step"))
+    return inspect.getclosurevars(made).nonlocals["multi_step_on_iterator"]
+
+
+def _batch(data: tuple[Any, ...]) -> Any:
+    return data[0] if len(data) == 1 else data
+
+
+def _iterator(batch: Any) -> Any:
+    """An iterator over batches of zeros, none of which is made before the loop runs."""
+    import tensorflow as tf
+
+    def zeros(_: Any) -> Any:
+        return tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), batch)
+
+    return iter(tf.data.Dataset.from_tensors(0).repeat().map(zeros))

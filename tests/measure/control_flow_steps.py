@@ -1,0 +1,373 @@
+"""Small steps with control flow of every kind: name -> a function that returns a model or a `tf.function`, and data.
+
+They are run for real by `tests.measure.recorded` and predicted beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+v1 = tf.compat.v1
+uniform = tf.random.uniform
+STEPS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {}
+
+
+def step(function: Callable[[], Any]) -> Callable[[], Any]:
+    """Enter a function under its name."""
+    STEPS[function.__name__] = function
+    return function
+
+
+def trained(body: Callable[[Any, Any], Any], *shape: int) -> tuple[Any, tuple[Any, ...]]:
+    """A step that trains one 64×64 weight: `body(x, w)` gives what is squared and averaged."""
+    w = tf.Variable(uniform((64, 64)) * 0.1)
+
+    @tf.function
+    def run(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(body(x, w) ** 2)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        return loss
+
+    return run, (uniform(shape or (128, 64)),)
+
+
+def repeated(x: Any, w: Any, times: Any, **options: Any) -> Any:
+    """`x = tanh(x @ w)`, so many times."""
+    return tf.while_loop(lambda i, h: i < times, lambda i, h: (i + 1, tf.tanh(h @ w)), (0, x), **options)[1]
+
+
+@step
+def loop() -> Any:
+    return trained(lambda x, w: repeated(x, w, 8))
+
+
+@step
+def one_iteration_at_a_time() -> Any:
+    return trained(lambda x, w: repeated(x, w, 6, parallel_iterations=1))
+
+
+@step
+def no_gradient() -> Any:
+    w = tf.Variable(uniform((64, 64)))
+
+    @tf.function
+    def run(x: Any) -> Any:
+        return repeated(x, w, 8)
+
+    return run, (uniform((128, 64)),)
+
+
+@step
+def nested() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        def outer(i: Any, h: Any) -> Any:
+            return i + 1, tf.nn.relu(repeated(h, w, 4))
+
+        return tf.while_loop(lambda i, h: i < 3, outer, (0, x))[1]
+
+    return trained(body)
+
+
+@step
+def nested_of_growing_length() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        return tf.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, tf.nn.relu(repeated(h, w, i))), (0, x))[1]
+
+    return trained(body)
+
+
+@step
+def counter_and_condition() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        def goes_on(i: Any, h: Any) -> Any:
+            return tf.logical_and(i < 5, tf.reduce_sum(h) < 1e30)
+
+        return tf.while_loop(goes_on, lambda i, h: (i + 1, tf.tanh(h @ w)), (0, x))[1]
+
+    return trained(body)
+
+
+@step
+def maximum_iterations() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        return tf.while_loop(
+            lambda h: tf.reduce_sum(h) < 1e30, lambda h: (tf.tanh(h @ w),), (x,), maximum_iterations=5
+        )[0]
+
+    return trained(body)
+
+
+@step
+def length_from_data() -> Any:
+    w = tf.Variable(uniform((64, 64)) * 0.1)
+
+    @tf.function
+    def run(x: Any, n: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(repeated(x, w, n) ** 2)
+        w.assign_sub(tape.gradient(loss, w))
+        return loss
+
+    return run, (uniform((128, 64)), tf.constant(5))
+
+
+@step
+def branch_in_loop() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        def either(i: Any, h: Any) -> Any:
+            return i + 1, tf.cond(i % 2 == 0, lambda: tf.tanh(h @ w), lambda: h * 2.0)
+
+        return tf.while_loop(lambda i, h: i < 6, either, (0, x))[1]
+
+    return trained(body)
+
+
+@step
+def gradients_in_loop() -> Any:
+    w = tf.Variable(uniform((64, 64)) * 0.1)
+
+    @tf.function
+    def run(x: Any) -> None:
+        total = tf.zeros((64, 64))
+        for i in tf.range(4):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.tanh(x[i] @ w) ** 2)
+            total += tape.gradient(loss, w)
+        w.assign_sub(total)
+
+    return run, (uniform((4, 64, 64)),)
+
+
+def written(x: Any, w: Any, times: int, **options: Any) -> Any:
+    """A TensorArray that a loop fills with `relu(x @ w)`."""
+    array = tf.TensorArray(tf.float32, times, **options)
+    return tf.while_loop(lambda i, a: i < times, lambda i, a: (i + 1, a.write(i, tf.nn.relu(x @ w))), (0, array))[1]
+
+
+@step
+def stacked() -> Any:
+    w = tf.Variable(uniform((64, 64)))
+
+    @tf.function
+    def run(x: Any) -> Any:
+        return written(x, w, 32).stack()
+
+    return run, (uniform((64, 64)),)
+
+
+@step
+def stacked_with_gradient() -> Any:
+    return trained(lambda x, w: written(x, w, 6).stack(), 64, 64)
+
+
+@step
+def unstacked() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        array = tf.TensorArray(tf.float32, 8).unstack(x)
+        return tf.while_loop(
+            lambda i, h: i < 8, lambda i, h: (i + 1, tf.tanh(array.read(i) @ w + h)), (0, tf.zeros((32, 64)))
+        )[1]
+
+    return trained(body, 8, 32, 64)
+
+
+@step
+def scattered_and_gathered() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        array = tf.TensorArray(tf.float32, 8, clear_after_read=False).scatter(tf.range(8), x)
+        return array.gather([0, 2, 4]) @ w
+
+    return trained(body, 8, 32, 64)
+
+
+@step
+def unknown_condition() -> Any:
+    return trained(lambda x, w: tf.cond(tf.reduce_sum(x) > 0, lambda: tf.nn.relu(x @ w) @ w, lambda: x * 2.0))
+
+
+@step
+def known_condition() -> Any:
+    return trained(lambda x, w: tf.cond(tf.shape(x)[0] > 10, lambda: tf.nn.relu(x @ w) @ w, lambda: x * 2.0))
+
+
+@step
+def one_of_three() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        number = tf.cast(tf.reduce_min(x), tf.int32) + 1
+        return tf.switch_case(number, [lambda: x * 2.0, lambda: tf.nn.relu(x @ w) @ w, lambda: tf.tanh(x)])
+
+    return trained(body)
+
+
+@step
+def custom_gradient() -> Any:
+    @tf.custom_gradient
+    def kept(x: Any) -> Any:
+        y = tf.nn.relu(x)
+        return y, lambda dy: dy * tf.cast(y > 0, tf.float32) * 2.0
+
+    return trained(lambda x, w: kept(kept(x @ w) @ w))
+
+
+@step
+def inlined_functions() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        layer = tf.function(lambda x: tf.nn.relu(x @ w))
+        return layer(layer(layer(x)))
+
+    return trained(body)
+
+
+@step
+def called_functions() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        layer = tf.function(lambda x: tf.nn.relu(x @ w), experimental_attributes={"_noinline": True})
+        return layer(layer(layer(x)))
+
+    return trained(body)
+
+
+@step
+def recomputed() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        block = tf.recompute_grad(lambda x: tf.tanh(tf.tanh(tf.tanh(x @ w) @ w) @ w))
+        return block(block(block(x)))
+
+    return trained(body)
+
+
+@step
+def mapped() -> Any:
+    return trained(lambda x, w: tf.map_fn(lambda row: tf.nn.relu(row @ w), x), 12, 32, 64)
+
+
+@step
+def folded_left() -> Any:
+    return trained(lambda x, w: tf.foldl(lambda total, row: tf.tanh(total + row @ w), x), 12, 32, 64)
+
+
+@step
+def folded_right() -> Any:
+    return trained(lambda x, w: tf.foldr(lambda total, row: tf.tanh(total + row @ w), x), 12, 32, 64)
+
+
+@step
+def scanned() -> Any:
+    return trained(lambda x, w: tf.scan(lambda total, row: tf.tanh(total @ w + row), x), 12, 32, 64)
+
+
+@step
+def vectorised() -> Any:
+    return trained(lambda x, w: tf.vectorized_map(lambda row: tf.nn.relu(row @ w), x), 12, 32, 64)
+
+
+@step
+def iterator_in_loop() -> Any:
+    w = tf.Variable(uniform((64, 64)) * 0.1)
+    batches = tf.data.Dataset.from_tensor_slices(tf.ones((640, 64))).batch(64, drop_remainder=True).repeat()
+
+    @tf.function
+    def run(iterator: Any) -> None:
+        for _ in tf.range(4):
+            x = next(iterator)
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((x @ w) ** 2)
+            w.assign_sub(tape.gradient(loss, w))
+
+    return run, (iter(batches),)
+
+
+def old(body: Callable[[Any], Any], *shape: int) -> tuple[Any, tuple[Any, ...]]:
+    """What TensorFlow 1 built: a frozen graph with `Enter`, `Switch`, stacks; and the gradient of its input."""
+    v1.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default() as graph:
+            x = v1.placeholder(tf.float32, shape, name="x")
+            loss = tf.reduce_mean(body(x) ** 2)
+            tf.identity(v1.gradients(loss, x)[0], name="gradient")
+    finally:
+        v1.enable_control_flow_v2()
+    frozen = graph.as_graph_def()
+    wrapped = v1.wrap_function(lambda: tf.import_graph_def(frozen, name=""), [])
+    pruned = wrapped.prune("x:0", "gradient:0")
+
+    @tf.function
+    def run(x: Any) -> Any:
+        return pruned(x)
+
+    return run, (uniform(shape),)
+
+
+@step
+def old_condition() -> Any:
+    w = tf.ones((64, 64)).numpy()
+    return old(lambda x: v1.cond(tf.reduce_sum(x) > 0, lambda: tf.nn.relu(x @ w) @ w, lambda: x * 2.0), 128, 64)
+
+
+def recurrent(layer: Callable[[Any], Any], *, masked: bool = False, batch: int | None = None) -> Callable[[], Any]:
+    """A Keras model around a recurrent layer, which `layer(keras.layers)` makes."""
+
+    def make() -> Any:
+        import keras
+
+        layers = [layer(keras.layers), keras.layers.Dense(1)]
+        if masked:
+            inputs = [keras.Input((10,), dtype="int32"), keras.layers.Embedding(50, 16, mask_zero=True)]
+            x = tf.ones((8, 10), tf.int32)
+        else:
+            inputs, x = [keras.Input((10, 16), batch_size=batch)], uniform((8, 10, 16))
+        model = keras.Sequential(inputs + layers)
+        model.compile("sgd", "mse", jit_compile=False)
+        return model, (x, tf.zeros(model.compute_output_shape(x.shape)))
+
+    return make
+
+
+STEPS |= {
+    "simple_rnn": recurrent(lambda layers: layers.SimpleRNN(32)),
+    "lstm": recurrent(lambda layers: layers.LSTM(32)),
+    "gru": recurrent(lambda layers: layers.GRU(32)),
+    "lstm_of_sequences": recurrent(lambda layers: layers.LSTM(32, return_sequences=True)),
+    "lstm_backwards": recurrent(lambda layers: layers.LSTM(32, go_backwards=True)),
+    "lstm_with_dropout": recurrent(lambda layers: layers.LSTM(32, dropout=0.2, recurrent_dropout=0.2)),
+    "lstm_masked": recurrent(lambda layers: layers.LSTM(32), masked=True),
+    "lstm_unrolled": recurrent(lambda layers: layers.LSTM(32, unroll=True)),
+    "gru_stateful": recurrent(lambda layers: layers.GRU(32, stateful=True), batch=8),
+    "gru_masked": recurrent(lambda layers: layers.GRU(32), masked=True),
+    "bidirectional": recurrent(lambda layers: layers.Bidirectional(layers.LSTM(32))),
+    "cells": recurrent(lambda layers: layers.RNN([layers.LSTMCell(32), layers.GRUCell(16)])),
+}
+
+
+@step
+def conv_lstm() -> Any:
+    import keras
+
+    layers = [keras.layers.ConvLSTM2D(8, 3, padding="same"), keras.layers.Flatten(), keras.layers.Dense(1)]
+    model = keras.Sequential([keras.Input((4, 12, 12, 4)), *layers])
+    model.compile("sgd", "mse", jit_compile=False)
+    return model, (uniform((4, 4, 12, 12, 4)), tf.zeros((4, 1)))
+
+
+@step
+def time_distributed() -> Any:
+    import keras
+
+    layers = [keras.layers.TimeDistributed(keras.layers.Conv2D(8, 3)), keras.layers.Flatten(), keras.layers.Dense(3)]
+    model = keras.Sequential([keras.Input((6, 16, 16, 4)), *layers])
+    model.compile("sgd", "mse", jit_compile=False)
+    return model, (uniform((4, 6, 16, 16, 4)), tf.zeros((4, 3)))
+
+
+@step
+def steps_per_execution() -> Any:
+    import keras
+
+    layers = [keras.layers.Dense(256, activation="relu"), keras.layers.Dense(256), keras.layers.Dense(64)]
+    model = keras.Sequential([keras.Input((64,)), *layers])
+    model.compile("adam", "mse", jit_compile=False, steps_per_execution=4)
+    return model, (uniform((8, 64)), tf.zeros((8, 64)))

@@ -1,0 +1,141 @@
+"""Control flow of every kind: what TensorFlow's allocator was asked for, beside what graphmem predicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphmem.graph.model import StepGraph
+from graphmem.measure.events import Replay
+from graphmem.ops.registry import Env
+from graphmem.report.build import build_report
+from graphmem.report.report import Report
+from graphmem.runtime.simulate import Simulation, draw, typical
+from tests.measure.recorded import THREADS, Recorded, record_all
+
+pytestmark = pytest.mark.tf
+
+LOOPS = {
+    "loop": [8, 8],
+    "one_iteration_at_a_time": [6, 6],
+    "no_gradient": [8],
+    "nested": [3, 3, 4, 4],
+    "nested_of_growing_length": [3, 3, 4, 4],
+    "counter_and_condition": [5, 5],
+    "maximum_iterations": [5, 5],
+    "length_from_data": [5, 5],
+    "branch_in_loop": [6, 6],
+    "gradients_in_loop": [4],
+    "stacked": [32],
+    "stacked_with_gradient": [6, 6],
+    "unstacked": [8, 8],
+    "scattered_and_gathered": [],
+    "unknown_condition": [],
+    "known_condition": [],
+    "one_of_three": [],
+    "custom_gradient": [],
+    "inlined_functions": [],
+    "called_functions": [],
+    "recomputed": [],
+    "mapped": [12, 12],
+    "folded_left": [11, 11],
+    "folded_right": [11, 11],
+    "scanned": [11, 11],
+    "vectorised": [],
+    "iterator_in_loop": [4],
+    "old_condition": [],
+    "simple_rnn": [10, 10],
+    "lstm": [10, 10],
+    "gru": [10, 10],
+    "lstm_of_sequences": [10, 10],
+    "lstm_backwards": [10, 10],
+    "lstm_with_dropout": [10, 10],
+    "lstm_masked": [10, 10],
+    "lstm_unrolled": [],
+    "gru_stateful": [10, 10],
+    "gru_masked": [10, 10],
+    "bidirectional": [10, 10, 10, 10],
+    "cells": [10, 10],
+    "conv_lstm": [4, 4],
+    "time_distributed": [],
+    "steps_per_execution": [4],
+}
+"""Name of a step -> how often its loops run."""
+
+GIVEN = {"length_from_data": {"while": 5}}
+"""Trip counts that the user must give."""
+
+STEADY = [
+    "loop",
+    "one_iteration_at_a_time",
+    "no_gradient",
+    "nested",
+    "nested_of_growing_length",
+    "counter_and_condition",
+    "maximum_iterations",
+    "length_from_data",
+    "stacked",
+    "scattered_and_gathered",
+    "unknown_condition",
+    "known_condition",
+    "one_of_three",
+    "custom_gradient",
+    "inlined_functions",
+    "called_functions",
+    "vectorised",
+    "old_condition",
+]
+"""Steps whose ops TensorFlow runs in one order: the prediction is the measurement, to the byte."""
+
+ALONE = {"steps_per_execution": 4 * 8 * (64 + 64)}
+"""Bytes that TensorFlow's pipeline makes beside the step, before its peak or after: the batch that comes next."""
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Recorded:
+    return record_all("tests.measure.control_flow_steps", list(LOOPS))
+
+
+def predicted(name: str, recorded: Recorded) -> tuple[list[Simulation], Report, Replay]:
+    found = recorded[name]
+    assert not isinstance(found, str), found
+    graph, done = found
+    drawn = draw(graph, env=Env(threads=THREADS), trips=GIVEN.get(name))
+    return drawn, build_report(drawn[typical([simulation.peak for simulation in drawn])]), done
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_the_measured_peak_is_one_of_those_predicted(name: str, recorded: Recorded) -> None:
+    drawn, report, done = predicted(name, recorded)
+    assert report.at_least is False
+    assert sorted(drawn[0].schedule.loops.values()) == LOOPS[name]
+    low, high = report.step_peak_range_bytes
+    assert low * 0.99 - ALONE.get(name, 0) <= done.peak <= high * 1.01
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_a_step_of_one_order_is_predicted_to_the_byte(name: str, recorded: Recorded) -> None:
+    drawn, _, done = predicted(name, recorded)
+    assert {simulation.peak for simulation in drawn} == {done.peak}
+
+
+def test_a_stack_and_its_elements_are_alive_together(recorded: Recorded) -> None:
+    drawn, _, done = predicted("stacked", recorded)
+    elements = 32 * 64 * 64 * 4
+    assert 2 * elements < done.peak == drawn[0].peak < 2 * elements + 100
+
+
+def test_a_loop_of_unknown_length_is_named_with_its_line(recorded: Recorded) -> None:
+    graph = recorded["length_from_data"][0]
+    assert isinstance(graph, StepGraph)
+    report = build_report(draw(graph, env=Env(threads=THREADS), orders=1)[0])
+    assert report.at_least
+    assert [note for note in report.notes if "trip count of loop 'while'" in note and "--set while=N" in note]
+
+
+def test_what_a_counter_allows_is_said_to_be_the_most(recorded: Recorded) -> None:
+    for name in ("counter_and_condition", "maximum_iterations"):
+        drawn, report, _ = predicted(name, recorded)
+        assert [note for note in report.notes if "loop 'while'" in note and "may end early" in note]
+        assert report.at_least is False
+        graph = drawn[0].graph
+        assert sorted(draw(graph, orders=1, trips={"while": 2})[0].schedule.loops.values()) == [2, 2]
