@@ -20,7 +20,7 @@ from graphmem.target.step import Step
 from graphmem.target.user_code import step_errors
 from graphmem.trace import legacy_rnn, scopes, variables
 from graphmem.trace.scopes import Scopes
-from graphmem.trace.xla_export import export, stand_in
+from graphmem.trace.xla_export import export, stand_in_variable
 
 
 @dataclass
@@ -102,7 +102,7 @@ def initialised(concrete: Any) -> list[Any]:
     for variable in concrete.graph.variables:
         place = places.get(id(variable.handle))
         if place is not None and not tf.raw_ops.VarIsInitializedOp(resource=variable.handle):
-            tensors[place] = tf.Variable(stand_in(variable.shape, variable.dtype)).handle
+            tensors[place] = stand_in_variable(variable.shape, variable.dtype)
     return tensors
 
 

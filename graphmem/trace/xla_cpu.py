@@ -71,8 +71,7 @@ def _compile(head: dict[str, Any], library: bytes) -> None:
     for definition in function_pb2.FunctionDefLibrary.FromString(library).function:
         context.context().add_function_def(definition)
     arguments = [tf.TensorSpec(shape, dtype) for dtype, shape in head["arguments"]]
-    made = [_made(described) for described in head["captures"]]
-    captures = [item.handle if isinstance(item, tf.Variable) else item for item in made]
+    captures = [_made(described) for described in head["captures"]]
     export(head["function"], arguments, captures, "optimized_hlo_proto_serialized", ())
 
 
@@ -80,9 +79,8 @@ def _made(described: dict[str, Any]) -> Any:
     import tensorflow as tf
     from tensorflow.core.framework import tensor_pb2
 
-    from graphmem.trace.xla_export import stand_in
+    from graphmem.trace.xla_export import stand_in, stand_in_variable
 
     if "value" in described:
         return tf.constant(tf.make_ndarray(tensor_pb2.TensorProto.FromString(base64.b64decode(described["value"]))))
-    zeros = stand_in(described["shape"], described["dtype"])
-    return tf.Variable(zeros) if described["variable"] else zeros
+    return (stand_in_variable if described["variable"] else stand_in)(described["shape"], described["dtype"])

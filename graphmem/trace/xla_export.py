@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.eager import context
+from tensorflow.python.ops.resource_variable_ops import default_variable_creator_v2
 
 from graphmem.errors import CompilerError, GraphmemError, UserCodeError
 from graphmem.target.user_code import is_users
@@ -40,18 +41,17 @@ def export(
     Raises:
         UserCodeError: XLA cannot compile the function.
     """
-    given: Sequence[Any] = arguments
     try:
-        try:
-            return _export(function, given, captures, stage)
-        except ValueError as error:
-            if not _NOT_CONSTANT.search(str(error)) or all(tensor.dtype == tf.resource for tensor in captures):
-                raise
-        # A captured tensor may decide a shape. TensorFlow looks at its value only if all inputs are tensors.
-        given = [stand_in(spec.shape, spec.dtype) for spec in arguments]
-        return _export(function, given, captures, stage)
+        return _export(function, arguments, captures, stage)
     except ValueError as error:
-        raise refused(str(error), files) from error
+        told = refused(str(error), files)
+        if not _NOT_CONSTANT.search(str(error)) or all(tensor.dtype == tf.resource for tensor in captures):
+            raise told from error
+    # A captured tensor may decide a shape. TensorFlow looks at its value only if all inputs are tensors.
+    try:
+        return _export(function, [stand_in(spec.shape, spec.dtype) for spec in arguments], captures, stage)
+    except ValueError as error:
+        raise told from error
 
 
 def _export(function: str, given: Sequence[Any], captures: Sequence[Any], stage: str) -> bytes:
@@ -82,6 +82,12 @@ def stand_in(shape: Any, dtype: Any) -> Any:
             f"XLA needs a value for a variable of {dtype.name} {list(shape)}, which would take memory; {_ELSE}."
         )
     return tf.cast(tf.zeros(shape, tf.float32 if dtype.is_floating else tf.int8), dtype)
+
+
+def stand_in_variable(shape: Any, dtype: Any) -> Any:
+    """The handle of a variable that holds `stand_in`; variable creators that are in force are passed by."""
+    variable = default_variable_creator_v2(None, initial_value=stand_in(shape, dtype), dtype=dtype, trainable=False)
+    return variable.handle
 
 
 def refused(message: str, files: Collection[str]) -> GraphmemError:
