@@ -29,12 +29,14 @@ class Signature:
 
     Attributes:
         input_types, output_types: TensorFlow's DataType numbers, one a tensor.
+        on_cpu: whether it has a kernel for the CPU, or one for any device.
         on_gpu: whether TensorFlow would run it on a GPU device (a GPU kernel, or one for any device).
         inputs_on_host, outputs_on_host: per tensor, whether that GPU kernel keeps it in host memory.
     """
 
     input_types: tuple[int, ...]
     output_types: tuple[int, ...]
+    on_cpu: bool
     on_gpu: bool
     inputs_on_host: tuple[bool, ...]
     outputs_on_host: tuple[bool, ...]
@@ -80,6 +82,7 @@ def _signature(op: str, values: tuple[Hashable, ...]) -> Signature:
     return Signature(
         input_types=tuple(dtype for _, dtype in inputs),
         output_types=tuple(dtype for _, dtype in outputs),
+        on_cpu=cpu is not None,
         on_gpu=gpu is not None and (cpu is None or cpu.priority <= gpu.priority),
         inputs_on_host=on_host(inputs),
         outputs_on_host=on_host(outputs),

@@ -18,6 +18,7 @@ from graphmem.trace import (
     build,
     calls,
     fold,
+    gpu_only,
     handover,
     legacy_rnn,
     placement,
@@ -27,11 +28,12 @@ from graphmem.trace import (
     sources,
     variables,
 )
+from graphmem.trace.gpu_seen import gpu_seen
 from graphmem.version import __version__
 
-#: The card that a GPU's rewrites are made for: compute capability of an A100, and memory enough that Grappler does not
-#: start to swap tensors to the host.
-_ARCHITECTURE, _GPU_MEMORY = "8.0", 1 << 40
+#: The GPU whose rewrites are made unless another is named: compute capability of an A100, and memory enough that
+#: Grappler does not start to have tensors wait in the host's.
+ARCHITECTURE, GPU_MEMORY = "8.0", 1 << 40
 
 
 def trace(
@@ -39,6 +41,8 @@ def trace(
     *,
     device: str = "cpu",
     rewrite: bool = True,
+    architecture: str = ARCHITECTURE,
+    gpu_memory: int = GPU_MEMORY,
     progress: Callable[[str], None] = lambda text: None,
 ) -> StepGraph:
     """Trace a step as the executor of a device would run it. Nothing of the step is executed.
@@ -47,6 +51,9 @@ def trace(
         step: what to trace; its arguments may be specs, so that no data is needed.
         device: "cpu" or "gpu".
         rewrite: whether TensorFlow's graph rewrites (Grappler) are applied, as they are by default.
+        architecture: the GPU's compute capability, such as "8.6": it decides layouts.
+        gpu_memory: the GPU's memory in bytes: where Grappler thinks that the step needs more, it has tensors wait in
+            host memory.
         progress: told what goes on, a few words each.
 
     Returns:
@@ -60,16 +67,14 @@ def trace(
     function = step.function
     if isinstance(function, polymorphic_function.Function):
         function = function._clone(None)  # the user's own keeps its traces, and TensorFlow hands over only new ones
-        if function._jit_compile:
-            function._jit_compile = None
-            step.notes.append("the step is compiled with jit_compile=True: this is its figure without XLA")
+        function._jit_compile = None
     else:
         function = tf.function(function)
     inlined = legacy_rnn.inlined(step.notes) if device == "gpu" else contextlib.nullcontext()
-    with scopes.watched(step.models) as seen, inlined, step_errors(step.user_files):
+    with scopes.watched(step.models) as seen, inlined, gpu_seen(device == "gpu"), step_errors(step.user_files):
         concrete = function.get_concrete_function(*step.args, **step.kwargs)
     progress("rewriting")
-    executed = _executed(concrete, step, device, rewrite)
+    executed = _executed(concrete, step, rewrite, (architecture, gpu_memory) if device == "gpu" else None)
     progress("building the graph")
     arguments = variables.arguments(concrete)
     captured = variables.captured(concrete, step, seen)
@@ -81,20 +86,24 @@ def trace(
     seen.ops = {op.name for op in concrete.graph.get_operations()}
     roles.assign(graph, seen, [getattr(optimizer, "name", "") for optimizer in step.optimizers])
     sources.assign(graph, concrete, step.user_files)
-    graph.info = _info(step, device, rewrite)
+    graph.info = info_of(step, device, rewrite)
+    if device == "gpu":
+        graph.info["architecture"] = architecture
     return graph
 
 
-def _executed(concrete: Any, step: Step, device: str, rewrite: bool) -> Any:
-    """The GraphDef that the device's executor would get."""
-    with _grappler(rewrite and device == "cpu"):
-        handed = handover.handed_over(concrete, _stand_ins(concrete, step))
-        if device == "cpu":
-            return calls.with_calls(handed, concrete.graph)
+def _executed(concrete: Any, step: Step, rewrite: bool, gpu: tuple[str, int] | None) -> Any:
+    """The GraphDef that the executor would get: of the CPU, or of a GPU of this architecture and memory."""
+    inputs = _stand_ins(concrete, step)
+    if gpu is None:
+        with _grappler(rewrite):
+            return calls.with_calls(handover.handed_over(concrete, inputs), concrete.graph)
     from graphmem.trace.grappler import gpu_graph
 
+    with _grappler(False):
+        handed = gpu_only.handed_over_for_gpu(concrete, inputs)
     controls = [op.name for op in concrete.graph.control_outputs]
-    return gpu_graph(handed.executed, controls, architecture=_ARCHITECTURE, memory_bytes=_GPU_MEMORY, rewrite=rewrite)
+    return gpu_graph(handed.executed, controls, architecture=gpu[0], memory_bytes=gpu[1], rewrite=rewrite)
 
 
 def _stand_ins(concrete: Any, step: Step) -> list[Any]:
@@ -124,7 +133,8 @@ def _refer(graph: StepGraph) -> None:
             op.attrs["_arg"] = ["argument", index] if index < inputs else ["variable", index - inputs]
 
 
-def _info(step: Step, device: str, rewrite: bool) -> dict[str, Any]:
+def info_of(step: Step, device: str, rewrite: bool) -> dict[str, Any]:
+    """What `StepGraph.info` says of a step: target, kind, batch, facts, notes, versions, device and rewrites."""
     from tensorflow.python.util import _pywrap_util_port
 
     on = bool(_pywrap_util_port.IsMklEnabled())
