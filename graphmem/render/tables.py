@@ -17,10 +17,10 @@ from typing import Any
 from graphmem.render.rows import shorten
 from graphmem.units import format_bytes
 
-KINDS = ("text", "sentence", "bytes", "count", "ratio", "percent", "seconds")
+KINDS = ("text", "sentence", "bytes", "change", "count", "ratio", "percent", "seconds")
 """What a column holds: names, which are shortened to fit; sentences, which are wrapped; or figures of one unit.
 
-A `ratio` of 1.5 is written 1.50×, a `percent` of 0.5 (a share) 50.0 %.
+A `change` is bytes with their sign; a `ratio` of 1.5 is written 1.50×, a `percent` of 0.5 (a share) 50.0 %.
 """
 
 UNKNOWN = "–"
@@ -106,6 +106,8 @@ def words(cell: Cell, kind: str) -> str:
 
     >>> words(1536, "bytes"), words(AtLeast(2**30), "bytes"), words(None, "count"), words(12.345, "ratio")
     ('1.50 KiB', '≥ 1.00 GiB', '–', '12.3×')
+    >>> words(1536, "change"), words(-1536, "change"), words(0, "change")
+    ('+1.50 KiB', '-1.50 KiB', '0 B')
     >>> words(True, "text"), words(0.256, "percent"), words(12345, "count"), words(0.0123, "seconds")
     ('yes', '25.6 %', '12,345', '0.01 s')
     """
@@ -119,6 +121,8 @@ def words(cell: Cell, kind: str) -> str:
         return cell
     if kind == "bytes":
         return format_bytes(round(cell))
+    if kind == "change":
+        return f"{'+' if cell > 0 else ''}{format_bytes(round(cell))}"
     if kind == "ratio":
         return f"{_figure(cell)}×"
     if kind == "percent":
