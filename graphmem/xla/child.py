@@ -26,7 +26,7 @@ from graphmem.xla.supervised import DONE, SIGNALLED
 FAILURE = "failure.json"
 """The file in which a child says what went wrong: {"error": "CompilerError" or "UserCodeError", "message": …}."""
 
-_DUMPS, _OUTPUT = "dumps", "output.txt"
+DUMPS, _OUTPUT = "dumps", "output.txt"
 _PACKAGE = str(Path(graphmem.__file__).parents[1])
 _START = """
 import sys
@@ -53,6 +53,7 @@ def scheduled_program(
     *,
     timeout: float,
     progress: Callable[[str], None],
+    complete: Callable[[Path], bool] | None = None,
 ) -> tuple[bytes, float]:
     """The bytes of the `HloProto` that a compiler dumps after its optimisations, and the seconds that it took.
 
@@ -63,6 +64,7 @@ def scheduled_program(
         dumped: how the name of the file wanted ends.
         timeout: seconds.
         progress: told every second for how long it has been compiling.
+        complete: whether a file that is there is written to its end; `None`: `is_complete`, of an `HloProto`.
 
     Raises:
         CompilerError: the compiler failed, crashed, dumped nothing, or was not done in time.
@@ -73,12 +75,12 @@ def scheduled_program(
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="graphmem-xla-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        (folder / _DUMPS).mkdir()
+        (folder / DUMPS).mkdir()
         for file, content in files.items():
             (folder / file).write_bytes(content)
         process = _start(module, folder, flags)
         try:
-            found, in_time = _wait(process, folder, dumped, began + timeout, progress)
+            found, in_time = _wait(process, folder, (dumped, complete or is_complete), began + timeout, progress)
         finally:
             _end(process)
         if found is None:
@@ -134,7 +136,7 @@ def _start(module: str, folder: Path, flags: Sequence[str]) -> subprocess.Popen[
     words = [sys.executable, "-c", _START.format(module=module), str(folder), _PACKAGE]
     environment = {
         **os.environ,
-        "XLA_FLAGS": " ".join((*flags, f"--xla_dump_to={folder / _DUMPS}", "--xla_dump_hlo_as_proto")),
+        "XLA_FLAGS": " ".join((*flags, f"--xla_dump_to={folder / DUMPS}", "--xla_dump_hlo_as_proto")),
         "CUDA_VISIBLE_DEVICES": "-1",
         "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "0"),
         "TF_CPP_MIN_LOG_LEVEL": "2",
@@ -147,14 +149,19 @@ def _start(module: str, folder: Path, flags: Sequence[str]) -> subprocess.Popen[
 
 
 def _wait(
-    process: subprocess.Popen[bytes], folder: Path, dumped: str, until: float, progress: Callable[[str], None]
+    process: subprocess.Popen[bytes],
+    folder: Path,
+    wanted: tuple[str, Callable[[Path], bool]],
+    until: float,
+    progress: Callable[[str], None],
 ) -> tuple[bytes | None, bool]:
     """The program as soon as it is complete, `None` if the process ends without it; and whether that was in time."""
+    dumped, complete = wanted
     began = told = time.monotonic()
     while True:
         ended = process.poll() is not None  # first, so that what it dumped last is seen
-        for path in sorted((folder / _DUMPS).glob(f"*{dumped}")):
-            if is_complete(path):
+        for path in sorted((folder / DUMPS).glob(f"*{dumped}")):
+            if complete(path):
                 return path.read_bytes(), True
         now = time.monotonic()
         if ended or now >= until:
