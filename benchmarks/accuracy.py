@@ -43,25 +43,33 @@ def main() -> int:
     for start in range(0, len(chosen) if given.record else 0, TOGETHER):
         record(chosen[start : start + TOGETHER], given.record, given.measured, measured)
     limits = Limits(**{field.name: getattr(given, field.name) for field in fields(Limits)})
-    rows: list[Row] = []
-    settled = any("deterministic" in measured[case.name] for case in chosen)
-    options = ["--threads", str(given.threads), *(["--deterministic"] if settled else [])]
-    for case, reports in zip(chosen, _lines("predict.py", options, chosen), strict=True):
-        if "error" in reports:
-            sys.exit(f"graphmem could not analyse {case.name}: {reports['error']}")
-        rows.append(compare(case.name, reports, measured[case.name], limits.widen))
-        if not given.json:
-            print(*([HEAD] if len(rows) == 1 else []), row_text(rows[-1]), sep="\n", flush=True)
-            if given.explain:
-                print(explanation(reports["default"], measured[case.name]["default"]), flush=True)
-    verdicts = judge(rows, limits)
+    rows = list(_rows([case for case in chosen if case.name in measured], measured, limits, given))
+    verdicts = judge(rows, limits) if rows else []
     if given.json:
         print(json.dumps({"rows": [asdict(row) for row in rows], "limits": [asdict(each) for each in verdicts]}))
     else:
         print(f"\n{len(rows)} cases (MB)", verdict_text(verdicts), sep="\n")
     if given.write:
         write_section(given.write, given.section, markdown(rows, verdicts))
-    return 0 if all(verdict.passed for verdict in verdicts) else 1
+    return 0 if len(rows) == len(chosen) and all(verdict.passed for verdict in verdicts) else 1
+
+
+def _rows(cases: Sequence[Case], measured: dict[str, Any], limits: Limits, given: argparse.Namespace) -> Iterator[Row]:
+    """Predict each case and compare it, printing a line of the table; what cannot be analysed has a line on stderr."""
+    settled = any("deterministic" in measured[case.name] for case in cases)
+    options = ["--threads", str(given.threads), *(["--deterministic"] if settled else [])]
+    if not given.json:
+        print(HEAD, flush=True)
+    for case, reports in zip(cases, _lines("predict.py", options, cases), strict=True):
+        if "error" in reports:
+            print(f"{case.name} could not be analysed: {reports['error']}", file=sys.stderr, flush=True)
+            continue
+        row = compare(case.name, reports, measured[case.name], limits.widen)
+        if not given.json:
+            print(row_text(row), flush=True)
+            if given.explain:
+                print(explanation(reports["default"], measured[case.name]["default"]), flush=True)
+        yield row
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,6 +117,8 @@ def _chosen(given: argparse.Namespace, cases: dict[str, Case], measured: dict[st
 
 def _lines(script: str, options: Sequence[str], cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
     """The line of JSON that a script of this folder prints per case."""
+    if not cases:
+        return
     command = [sys.executable, str(HERE / script), *options, *(case.target for case in cases)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout
@@ -121,11 +131,15 @@ def record(cases: Sequence[Case], count: int, kept: Path, measured: dict[str, An
     """Measure cases in several processes, as the order of ops may differ between them, and once in settled order."""
     runs: dict[str, list[dict[str, Any]]] = {case.name: [] for case in cases}
     for number in range(count):
+        cases = [case for case in cases if case.name in runs]
         for case, run in zip(cases, _lines("record.py", [], cases), strict=True):
             if "error" in run:
-                sys.exit(f"{case.name} could not be measured: {run['error']}")
+                print(f"{case.name} could not be measured: {run['error']}", file=sys.stderr, flush=True)
+                del runs[case.name]
+                continue
             runs[case.name].append(run)
             print(f"{case.name}: {number + 1} of {count}, {run['step_peak_bytes']:,} B", file=sys.stderr, flush=True)
+    cases = [case for case in cases if case.name in runs]
     for case, run in zip(cases, _lines("record.py", ["--order", "deterministic"], cases), strict=True):
         measured[case.name] = merged(runs[case.name], run)
     save(measured, kept)

@@ -99,9 +99,15 @@ def diffusion():
 
 def style_transfer():
     """An image is what is trained: its features' correlations, through a frozen network, shall be another's."""
-    network = keras.applications.VGG16(weights=None, include_top=False, input_shape=(96, 96, 3))
-    network.trainable = False
-    features = keras.Model(network.input, [network.get_layer(f"block{n}_conv1").output for n in (1, 2, 3)])
+    inputs = x = keras.Input((96, 96, 3))
+    kept = []
+    for filters, depth in ((64, 2), (128, 2), (256, 1)):  # as VGG16 begins
+        x = layers.MaxPooling2D()(x) if kept else x
+        for number in range(depth):
+            x = layers.Conv2D(filters, 3, padding="same", activation="relu", trainable=False)(x)
+            if not number:
+                kept.append(x)
+    features = keras.Model(inputs, kept)
     image = keras.Variable(tf.random.uniform((1, 96, 96, 3)))
 
     def gram(x):
