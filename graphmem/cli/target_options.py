@@ -26,7 +26,13 @@ TARGET is one of
 
 
 class TargetCommand(click.Command):
-    """Takes what follows `--` as the script's arguments."""
+    """Takes what follows `--` as the script's arguments.
+
+    Attributes:
+        takes: what the verb takes, for the complaint about more.
+    """
+
+    takes = "one TARGET"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Set the arguments of the script aside; they are `script_args` of the context's `meta`."""
@@ -36,7 +42,7 @@ class TargetCommand(click.Command):
             args, ctx.meta["script_args"] = args[:at], tuple(args[at + 1 :])
         rest = super().parse_args(ctx, args)
         if ctx.args:
-            ctx.fail(f"unexpected {ctx.args[0]!r}: there is one TARGET, and the arguments of a script come after --.")
+            ctx.fail(f"unexpected {ctx.args[0]!r}: there is {self.takes}, and the arguments of a script come after --.")
         return rest
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
@@ -46,8 +52,12 @@ class TargetCommand(click.Command):
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb its TARGET and the options that close what the target leaves open."""
+    return click.argument("target")(step_options(command))
+
+
+def step_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options that close what its targets leave open; `options_of` reads them."""
     decorators = [
-        click.argument("target"),
         click.option("--step", type=click.Choice(STEPS), help="Which step; default: the target's own, else train."),
         click.option("--batch", type=WHOLE, metavar="N", help="Samples per step."),
         click.option(
