@@ -1,25 +1,26 @@
 """Functions that TensorFlow calls rather than inlines, put in the place of their calls.
 
-A `PartitionedCall` that is left in an executed graph runs a function with an executor of its own: what TensorFlow would
-execute there is had as for the step itself. In the graph `_Call` hands the arguments in, and `_Return`, which takes the
-call's place, the results out. It reads the arguments as well: the call holds them until the function has returned.
+A `PartitionedCall`, `While` or `If` that is left in an executed graph runs functions with executors of their own: what
+TensorFlow would execute there is had as for the step itself.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2
+from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2, types_pb2
 from tensorflow.python.eager import context
 
-from graphmem.trace.handover import Handed, hand_over
+from graphmem.trace import splice
+from graphmem.trace.handover import Handed, hand_over, rewrites
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-CALL, RETURN = "_Call", "_Return"
+LOOPS = frozenset({"While", "StatelessWhile"})
+BRANCHES = frozenset({"If", "StatelessIf"})
 
 _numbers = itertools.count()
 
@@ -34,7 +35,7 @@ def with_calls(handed: Handed, traced: Any = None) -> graph_pb2.GraphDef:
         traced: the graph of that function as it was traced: it knows values of arguments that TensorFlow folds.
     """
     graph = handed.executed
-    if not any(node.op in CALLS for node in graph.node):
+    if not any(node.op in CALLS | LOOPS | BRANCHES for node in graph.node):
         return graph
     library = {function.signature.name: function for function in handed.before.library.function}
     before = {node.name: node for node in handed.before.node}
@@ -42,16 +43,49 @@ def with_calls(handed: Handed, traced: Any = None) -> graph_pb2.GraphDef:
     made = graph_pb2.GraphDef()
     made.versions.CopyFrom(graph.versions)
     for node in graph.node:
-        function = library.get(_plain_name(node.attr["f"].func.name)) if node.op in CALLS else None
-        if function is None or "_XlaMustCompile" in node.attr or "_XlaMustCompile" in function.attr:
-            made.node.add().CopyFrom(node)
-            continue
-        body = _fitted(function, node, before, reads.get(node.name, ()), traced)
-        if body is None:
-            made.node.add().CopyFrom(node)
+        if node.op in CALLS:
+            function = _found(node, "f", library)
+            body = function and _fitted(function, node, before, reads.get(node.name, ()), traced)
+            nodes = body and splice.called(node, _instantiated(body, library))
+        elif node.op in LOOPS:
+            nodes = _with_functions(splice.repeated, node, ("cond", "body"), library)
+        elif node.op in BRANCHES and _is_bool(node):
+            nodes = _with_functions(splice.branched, node, ("then_branch", "else_branch"), library)
         else:
-            made.node.extend(_spliced(node, with_calls(_instantiated(body, library))))
+            nodes = None
+        made.node.extend([node] if nodes is None else nodes)
     return made
+
+
+def _with_functions(
+    place: Callable[..., Iterator[Any]], node: Any, attributes: tuple[str, str], library: dict[str, Any]
+) -> Iterator[Any] | None:
+    """The nodes for an op that runs two functions; `None` if one cannot be found."""
+    functions = [_found(node, attribute, library) for attribute in attributes]
+    if None in functions or not node.input:
+        return None
+    with rewrites(False):  # the kernels of these ops do without
+        graphs = [_instantiated(_renamed(function), library) for function in functions]
+    return place(node, *graphs)
+
+
+def _is_bool(node: Any) -> bool:
+    return bool(node.attr["Tcond"].type == types_pb2.DT_BOOL)
+
+
+def _found(node: Any, attribute: str, library: dict[str, Any]) -> Any:
+    """The function that an op runs; `None` if it is not at hand, or XLA compiles it."""
+    function = library.get(_plain_name(node.attr[attribute].func.name))
+    compiled = function is not None and ("_XlaMustCompile" in node.attr or "_XlaMustCompile" in function.attr)
+    return None if compiled else function
+
+
+def _renamed(function: Any) -> Any:
+    """A copy of a function under a name that TensorFlow has not met: it hands a graph over only then."""
+    body = function_pb2.FunctionDef()
+    body.CopyFrom(function)
+    body.signature.name = f"{function.signature.name}_graphmem_{next(_numbers)}"
+    return body
 
 
 def _plain_name(name: str) -> str:
@@ -72,9 +106,7 @@ def _fitted(
         read: the results that are read.
         traced: the graph of the function around it.
     """
-    body = function_pb2.FunctionDef()
-    body.CopyFrom(function)
-    body.signature.name = f"{function.signature.name}_graphmem_{next(_numbers)}"
+    body = _renamed(function)
     results = list(body.signature.output_arg)
     if len(node.attr["Tout"].list.type) != len(results):
         results = [result for slot, result in enumerate(results) if slot in read]
@@ -150,8 +182,8 @@ def _slots_read(graph: Any) -> dict[str, set[int]]:
     return found
 
 
-def _instantiated(body: Any, library: dict[str, Any]) -> Handed:
-    """What TensorFlow would execute of a function."""
+def _instantiated(body: Any, library: dict[str, Any]) -> graph_pb2.GraphDef:
+    """What TensorFlow would execute of a function, and of those that it calls."""
     ctx = context.context()
     for name, function in library.items():
         if not ctx.has_function(name):
@@ -161,7 +193,7 @@ def _instantiated(body: Any, library: dict[str, Any]) -> Handed:
     try:
         inputs = [_stand_in(argument.type) for argument in body.signature.input_arg]
         results = len(body.signature.output_arg)
-        return hand_over(lambda: ctx.call_function(name.encode(), inputs, results), len(inputs))
+        return with_calls(hand_over(lambda: ctx.call_function(name.encode(), inputs, results), len(inputs)))
     finally:
         ctx.remove_function(name)
 
@@ -173,55 +205,3 @@ def _stand_in(dtype: int) -> Any:
     if kind == tf.variant:
         return tf.raw_ops.EmptyTensorList(element_shape=-1, max_num_elements=-1, element_dtype=tf.float32)
     return tf.constant([], tf.string) if kind == tf.string else tf.zeros([0], kind)
-
-
-def _spliced(call: Any, body: Any) -> Iterator[Any]:
-    """The nodes that take the place of a call."""
-    prefix = f"{call.name}/"
-    given = [name for name in call.input if name[0] != "^"]
-    entry = node_def_pb2.NodeDef(name=f"{prefix}call", op=CALL, device=call.device)
-    entry.input.extend(call.input)
-    entry.attr["T"].list.type.extend(call.attr["Tin"].list.type)
-    yield entry
-    renamed: dict[str, str] = {}
-    results: dict[int, str] = {}
-    for node in body.node:
-        if node.op == "_Arg":
-            number = node.attr["index"].i
-            renamed[node.name] = f"{entry.name}:{number}" if number else entry.name
-        else:
-            renamed[node.name] = prefix + node.name
-    reads = {source.lstrip("^").partition(":")[0] for node in body.node for source in node.input}
-    waits = []
-    for node in body.node:
-        if node.op == "_Arg":
-            continue
-        if node.op == "_Retval":
-            results[node.attr["index"].i] = _moved(node.input[0], renamed)
-            continue
-        inner = node_def_pb2.NodeDef()
-        inner.CopyFrom(node)
-        inner.name = prefix + node.name
-        del inner.input[:]
-        inner.input.extend(_moved(source, renamed) for source in node.input)
-        if not inner.input:
-            inner.input.append(f"^{entry.name}")
-        if node.name not in reads:
-            waits.append(f"^{inner.name}")
-        yield inner
-    end = node_def_pb2.NodeDef(name=call.name, op=RETURN, device=call.device)
-    end.input.extend(results[index] for index in sorted(results))
-    end.input.extend(f"{entry.name}:{number}" for number in range(len(given)))
-    end.input.extend(waits or [f"^{entry.name}"])
-    end.attr["T"].list.type.extend(call.attr["Tout"].list.type)
-    yield end
-
-
-def _moved(source: str, renamed: dict[str, str]) -> str:
-    """An input of a body's node by the names in the graph around it."""
-    control, plain = source[0] == "^", source.lstrip("^")
-    name, _, slot = plain.partition(":")
-    moved = renamed[name]
-    if control:
-        return "^" + moved.partition(":")[0]
-    return moved if not slot or ":" in moved else f"{moved}:{slot}"

@@ -7,7 +7,8 @@ keeps what instantiation made, and the next call that succeeds exports it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -75,6 +76,28 @@ def hand_over(call: Callable[[], Any], inputs: int) -> Handed:
     if any(node.op.startswith("_Mkl") for node in executed.node):
         executed = _without_onednn(made)
     return Handed(executed, made.pre_optimization_graph)
+
+
+@contextlib.contextmanager
+def rewrites(on: bool) -> Iterator[None]:
+    """Turn TensorFlow's rewrites off for the functions that are called in the block.
+
+    Not by `tf.config.optimizer`: that makes TensorFlow instantiate all functions of the process anew, and the random
+    ops in them start again.
+    """
+    if on:
+        yield
+        return
+    ctx = context.context()
+    config = ctx.config
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.allow_soft_placement = True
+    before = ctx.function_call_options
+    ctx.function_call_options = context.FunctionCallOptions(config_proto=config)
+    try:
+        yield
+    finally:
+        ctx.function_call_options = before
 
 
 def _size(graph: Any) -> tuple[int, int]:

@@ -21,8 +21,8 @@ from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import c_api_util
 from tensorflow.python.framework.ops import Operation
 
-from graphmem.trace.calls import CALL, RETURN
 from graphmem.trace.placement import COPY
+from graphmem.trace.splice import CALL, RETURN
 
 Shape = tuple["int | None", ...] | None
 

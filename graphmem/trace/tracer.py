@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from graphmem.errors import TargetError
@@ -96,11 +95,11 @@ def _executed(concrete: Any, step: Step, rewrite: bool, gpu: tuple[str, int] | N
     """The GraphDef that the executor would get: of the CPU, or of a GPU of this architecture and memory."""
     inputs = _stand_ins(concrete, step)
     if gpu is None:
-        with _grappler(rewrite):
+        with handover.rewrites(rewrite):
             return calls.with_calls(handover.handed_over(concrete, inputs), concrete.graph)
     from graphmem.trace.grappler import gpu_graph
 
-    with _grappler(False):
+    with handover.rewrites(False):
         handed = gpu_only.handed_over_for_gpu(concrete, inputs)
     controls = [op.name for op in concrete.graph.control_outputs]
     return gpu_graph(handed.executed, controls, architecture=gpu[0], memory_bytes=gpu[1], rewrite=rewrite)
@@ -155,25 +154,3 @@ def info_of(step: Step, device: str, rewrite: bool) -> dict[str, Any]:
         "onednn": on,
         "lower_bound": legacy_rnn.NOTE in step.notes,
     }
-
-
-@contextlib.contextmanager
-def _grappler(on: bool) -> Iterator[None]:
-    """Turn TensorFlow's rewrites off for the functions that are called in the block.
-
-    Not by `tf.config.optimizer`: that makes TensorFlow instantiate all functions of the process anew, and the random
-    ops in them start again.
-    """
-    if on:
-        yield
-        return
-    ctx = context.context()
-    config = ctx.config
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    config.allow_soft_placement = True
-    before = ctx.function_call_options
-    ctx.function_call_options = context.FunctionCallOptions(config_proto=config)
-    try:
-        yield
-    finally:
-        ctx.function_call_options = before

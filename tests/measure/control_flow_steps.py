@@ -265,6 +265,69 @@ def vectorised() -> Any:
     return trained(lambda x, w: tf.vectorized_map(lambda row: tf.nn.relu(row @ w), x), 12, 32, 64)
 
 
+def functional(body: Callable[[Any], Any]) -> tuple[Any, tuple[Any, ...]]:
+    """A step around an op that TensorFlow does not lower."""
+
+    @tf.function
+    def run(x: Any) -> Any:
+        return body(x)
+
+    return run, (uniform((128, 64)),)
+
+
+def signed(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
+    """A function of float32 tensors of these shapes; `()` is an integer."""
+    specs = [tf.TensorSpec(shape, tf.float32 if shape else tf.int32) for shape in shapes]
+    return tf.function(function).get_concrete_function(*specs)
+
+
+@step
+def functional_while() -> Any:
+    shapes: tuple[Any, ...] = ((), (128, 64), (64, 64))
+    condition = signed(lambda i, h, w: i < 6, *shapes)
+    body = signed(lambda i, h, w: (i + 1, tf.tanh(h @ w), w), *shapes)
+    given = [tf.constant(0), tf.ones((64, 64))]
+    return functional(lambda x: tf.raw_ops.While(input=[given[0], x, given[1]], cond=condition, body=body)[1])
+
+
+@step
+def functional_if() -> Any:
+    then = signed(lambda h: tf.nn.relu(h @ tf.transpose(h)) @ h, (128, 64))
+    otherwise = signed(lambda h: h * 2.0, (128, 64))
+    return functional(
+        lambda x: tf.raw_ops.If(
+            cond=tf.reduce_sum(x) > 0, input=[x], Tout=[tf.float32], then_branch=then, else_branch=otherwise
+        )[0]
+    )
+
+
+@step
+def ctc_loss() -> Any:
+    w = tf.Variable(uniform((16, 20)))
+
+    @tf.function
+    def run(x: Any, labels: Any) -> Any:
+        with tf.GradientTape() as tape:
+            losses = tf.nn.ctc_loss(
+                labels, x @ w, tf.fill((8,), 5), tf.fill((8,), 12), logits_time_major=False, blank_index=0
+            )
+            loss = tf.reduce_mean(losses)
+        w.assign_sub(tape.gradient(loss, w))
+        return loss
+
+    return run, (uniform((8, 12, 16)), tf.ones((8, 5), tf.int32))
+
+
+@step
+def legacy_lstm() -> Any:
+    import tf_keras
+
+    layers = [tf_keras.layers.Input((10, 16)), tf_keras.layers.LSTM(32), tf_keras.layers.Dense(1)]
+    model = tf_keras.Sequential(layers)
+    model.compile("sgd", "mse")
+    return model, (uniform((8, 10, 16)), tf.zeros((8, 1)))
+
+
 @step
 def iterator_in_loop() -> Any:
     w = tf.Variable(uniform((64, 64)) * 0.1)

@@ -41,6 +41,10 @@ LOOPS = {
     "folded_right": [11, 11],
     "scanned": [11, 11],
     "vectorised": [],
+    "functional_while": [6],
+    "functional_if": [],
+    "ctc_loss": [12, 12],
+    "legacy_lstm": [10, 10],
     "iterator_in_loop": [4],
     "old_condition": [],
     "simple_rnn": [10, 10],
@@ -82,6 +86,7 @@ STEADY = [
     "inlined_functions",
     "called_functions",
     "vectorised",
+    "functional_while",
     "old_condition",
 ]
 """Steps whose ops TensorFlow runs in one order: the prediction is the measurement, to the byte."""
