@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphmem.collector import collection_paused, existing_objects_kept
 from graphmem.errors import TargetError
 from graphmem.graph import store
+from graphmem.graph.model import StepGraph
 from graphmem.report.report import Report
+from graphmem.runtimes import run_by
 from graphmem.settings import REFERENCE_L3_BYTES, Settings
 from graphmem.target.step import Options
 
 if TYPE_CHECKING:
-    from graphmem.graph.model import StepGraph
+    from graphmem.runtime.simulate import Simulation
+
+    Traced = StepGraph | Simulation
 
 
 def analyze(
@@ -26,7 +30,8 @@ def analyze(
     dims: dict[str, int] | None = None,
     loss: str | None = None,
     optimizer: str | None = None,
-    device: str = "cpu",
+    device: str = "auto",
+    runtime: str = "auto",
     order: str = "default",
     orders: int | None = None,
     warmup: int = 0,
@@ -35,6 +40,7 @@ def analyze(
     rewrite: bool = True,
     allocator: str | None = None,
     memory: int | None = None,
+    conv_workspace: str = "none",
 ) -> Report:
     """Analyse one step of a model or function. Nothing trains; a live model's weights and state stay as they are.
 
@@ -48,24 +54,27 @@ def analyze(
         inputs: specs as text, "NAME:DTYPE:SHAPE".
         dims: open dimensions by name, and trip counts of loops that cannot be told.
         loss, optimizer: Keras names for a model that is not compiled.
-        device: "cpu" or "gpu".
+        device: "cpu", "gpu", "auto" (a GPU of this machine, else its CPU), or a card by name, "RTX 3060 12GB".
+        runtime: "graph" (op by op), "xla" (compiled), or "auto": what the target and the device decide.
         order: "default", "deterministic", "graph" or "breadth-first".
         orders: how many legal orders the range is taken over; `None`: a default.
-        warmup: calls of the step before the one analysed: on a CPU, what proves cheap in some 90 runs runs earlier then.
+        warmup: calls of the step before this one; on a CPU, what proves cheap in some 90 runs runs earlier then.
         threads: intra-op threads; `None`: this machine's cores.
         l3_bytes: the CPU's L3 cache, which only 3D convolution gradients depend on.
         rewrite: whether TensorFlow's graph rewrites are applied.
         allocator: "exact", "bfc" or "async": whose count of the bytes in use `Report.allocator` tells; `None`: "exact",
             or "bfc" if `memory` is given.
         memory: bytes that the allocator may take; if given, `Report.allocator["fails"]` tells whether they are enough.
+        conv_workspace: what is counted of cuDNN's workspace for convolutions, which no step needs: "none", "typical" or
+            "limit".
 
     Raises:
         TargetError: the target or an option is bad, or a dimension is missing.
         UserCodeError: the user's code raised, or its step cannot be traced.
     """
     settings = Settings(
-        device=device, order=order, orders=orders, warmup=warmup, threads=threads, l3_bytes=l3_bytes, rewrite=rewrite,
-        allocator=allocator, memory=memory,
+        device=device, runtime=runtime, order=order, orders=orders, warmup=warmup, threads=threads, l3_bytes=l3_bytes,
+        rewrite=rewrite, allocator=allocator, memory=memory, conv_workspace=conv_workspace,
     )  # fmt: skip
     options = Options(step, batch, tuple(inputs), dict(dims or {}), loss, optimizer)
     if isinstance(target, (str, os.PathLike)):
@@ -84,12 +93,22 @@ def analyze_target(
         progress: told what goes on, a few words each.
     """
     if store.is_trace(target):
-        graph = store.load_trace(target)
-        _agree(graph, options, settings, target)
+        traced = _load_trace(target, options, settings)
     else:
-        graph = _trace_target(target, options, settings, progress)
+        traced = _trace_target(target, options, [settings], progress)[0]
     progress("simulating")
-    return _simulated(graph, settings, options)
+    return _simulated(traced, settings, options)
+
+
+def analyze_each(
+    target: str, options: Options, each: Sequence[Settings], progress: Callable[[str], None] = lambda text: None
+) -> list[Report]:
+    """Analyse one step under several settings; the target is built once. See `analyze_target`."""
+    if store.is_trace(target):
+        return [analyze_target(target, options, settings, progress) for settings in each]
+    traced = _trace_target(target, options, each, progress)
+    progress("simulating")
+    return [_simulated(one, settings, options) for one, settings in zip(traced, each, strict=True)]
 
 
 def load(path: str | os.PathLike[str]) -> Report:
@@ -112,7 +131,10 @@ def load(path: str | os.PathLike[str]) -> Report:
         raise TargetError(f"{name} is neither a report nor a trace that graphmem wrote.") from error
 
 
-def _trace_target(target: str, options: Options, settings: Settings, progress: Callable[[str], None]) -> StepGraph:
+def _trace_target(
+    target: str, options: Options, each: Sequence[Settings], progress: Callable[[str], None]
+) -> list[Traced]:
+    """What the target is under each of several settings."""
     from graphmem.target.resolve import check_target
     from graphmem.trace import environment
 
@@ -120,19 +142,18 @@ def _trace_target(target: str, options: Options, settings: Settings, progress: C
     environment.prepare()
     progress("importing TensorFlow")
     with collection_paused():
+        from graphmem.target.jit import compiles_watched
         from graphmem.target.resolve import resolve
         from graphmem.target.weightless import weightless
-        from graphmem.trace.tracer import trace
 
     progress("building")
-    with existing_objects_kept(), weightless():
+    with existing_objects_kept(), weightless(), compiles_watched():
         step = resolve(target, options)
-        graph = trace(step, device=settings.device, rewrite=settings.rewrite, progress=progress)
-    graph.info["onednn_here"] = environment.wants_onednn()
-    return graph
+        traced = [run_by(step, settings, progress) for settings in each]
+    return [_with_onednn(one) for one in traced]
 
 
-def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, settings: Settings) -> StepGraph:
+def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, settings: Settings) -> Traced:
     from graphmem.trace import environment
 
     environment.prepare()
@@ -140,7 +161,6 @@ def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, setting
     from graphmem.target.keras_models import is_model, step_of_model
     from graphmem.target.objects import step_of_object
     from graphmem.target.weightless import weightless
-    from graphmem.trace.tracer import trace
 
     name = str(getattr(target, "name", None) or getattr(target, "__name__", None) or type(target).__name__)
     with weightless():
@@ -150,28 +170,57 @@ def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, setting
             step = step_of_pair(target, specs, options, name)
         else:
             step = step_of_object(target, options, name, set(), live=True)
-        graph = trace(step, device=settings.device, rewrite=settings.rewrite)
+        traced = run_by(step, settings, lambda text: None)
+    return _with_onednn(traced)
+
+
+def _with_onednn(traced: Traced) -> Traced:
+    """The same, knowing whether TensorFlow would turn oneDNN on here."""
+    from graphmem.trace import environment
+
+    graph = traced if isinstance(traced, StepGraph) else traced.graph
     graph.info["onednn_here"] = environment.wants_onednn()
-    return graph
+    return traced
 
 
 @collection_paused()
-def _simulated(graph: StepGraph, settings: Settings, options: Options) -> Report:
+def _simulated(traced: Traced, settings: Settings, options: Options) -> Report:
     from graphmem.ops.registry import Env
     from graphmem.report.build import build_report
     from graphmem.runtime.allocations import replay_all
     from graphmem.runtime.simulate import draw
     from graphmem.runtime.typical import typical
 
-    env = Env(threads=settings.threads or os.cpu_count() or 1, device=settings.device, l3_bytes=settings.l3_bytes)
+    if not isinstance(traced, StepGraph):
+        _no_unused(options)
+        return build_report(traced, limit=settings.limit)
+    device, threads = traced.info.get("device", "cpu"), settings.threads or os.cpu_count() or 1
+    env = Env(
+        threads=threads, device=device, l3_bytes=settings.l3_bytes,
+        architecture=traced.info.get("architecture", "8.0"), conv_workspace=settings.conv_workspace,
+    )  # fmt: skip
     drawn = draw(
-        graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims, warmup=settings.warmup
+        traced, order=settings.order, orders=settings.orders, env=env, trips=options.dims, warmup=settings.warmup
     )
+    _no_unused(options)
+    allocations = replay_all(drawn, settings.replayed, settings.limit) if settings.replayed else None
+    return build_report(drawn[typical([simulation.peak for simulation in drawn])], allocations)
+
+
+def _no_unused(options: Options) -> None:
     if options.unused_dims:
         names = ", ".join(options.unused_dims)
         raise TargetError(f"--set {names}: the step has no open dimension and no loop of that name; leave it out.")
-    allocations = replay_all(drawn, settings.replayed, settings.memory) if settings.replayed else None
-    return build_report(drawn[typical([simulation.peak for simulation in drawn])], allocations)
+
+
+def _load_trace(target: str, options: Options, settings: Settings) -> Traced:
+    graph = store.load_trace(target)
+    _agree(graph, options, settings, target)
+    if graph.info.get("runtime") != "xla":
+        return graph
+    from graphmem.runtime.compiled import from_lifetimes
+
+    return from_lifetimes(graph)
 
 
 def _agree(graph: StepGraph, options: Options, settings: Settings, target: str) -> None:
@@ -186,7 +235,8 @@ def _agree(graph: StepGraph, options: Options, settings: Settings, target: str) 
         "--input": bool(options.inputs),
         "--loss": options.loss,
         "--optimizer": options.optimizer,
-        "--device": settings.device != graph.info.get("device", "cpu"),
+        "--device": _other_device(settings, graph),
+        "--runtime": settings.runtime not in ("auto", graph.info.get("runtime", "graph")),
         "--no-rewrite": settings.rewrite != graph.info.get("rewrite", True),
     }
     wrong = [name for name, differs in asked.items() if differs]
@@ -195,3 +245,11 @@ def _agree(graph: StepGraph, options: Options, settings: Settings, target: str) 
             f"{target} is a saved trace, which {', '.join(wrong)} cannot change: trace the model again with "
             f"{'it' if len(wrong) == 1 else 'them'}."
         )
+
+
+def _other_device(settings: Settings, graph: StepGraph) -> bool:
+    """Whether a device was named that the trace is not of."""
+    traced, card = graph.info.get("device", "cpu"), graph.info.get("card", "")
+    if settings.device == "auto":
+        return False
+    return settings.on.kind != traced or bool(settings.on.named and settings.on.name != card)

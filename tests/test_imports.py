@@ -21,7 +21,8 @@ MAY_IMPORT = {
     "errors": set(),
     "units": {"errors"},
     "collector": set(),
-    "settings": {"errors"},
+    "devices": {"errors", "units", "xla"},
+    "settings": {"errors", "devices"},
     "graph": {"errors", "collector", "units"},
     "ops": {"errors", "units", "graph"},
     "runtime": {"errors", "collector", "units", "settings", "graph", "ops"},
@@ -29,10 +30,10 @@ MAY_IMPORT = {
     "report": {"errors", "units", "settings", "graph", "ops", "runtime"},
     "render": {"errors", "units", "settings", "graph", "report"},
     "target": {"errors", "units", "settings", "graph"},
-    "xla": {"errors", "collector", "units", "settings", "graph", "ops", "runtime"},
     "trace": {"errors", "units", "settings", "graph", "ops", "target", "xla"},
     "measure": {"errors", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report"},
-    "api": {"errors", "collector", "units", "settings", "graph", "ops", "target", "trace", "runtime", "report", "xla"},
+    "runtimes": {"errors", "settings", "graph", "target", "trace", "runtime", "xla"},
+    "api": {"errors", "collector", "settings", "graph", "ops", "target", "trace", "runtime", "report", "runtimes"},
 }
 """Part of the package -> what else it may import, itself apart; a part that is not listed may import everything."""
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from graphmem.errors import TargetError
-from graphmem.settings import DEVICES, ORDERS, Settings
+from graphmem.settings import ORDERS, Settings
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", ["cpu", "gpu", "auto", "RTX 3060 12GB"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_device_and_order_is_accepted(device: str, order: str) -> None:
     assert Settings(device=device, order=order, orders=1, threads=64, rewrite=False).order == order
@@ -19,13 +19,12 @@ def test_every_device_and_order_is_accepted(device: str, order: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"device": "tpu"}, "device must be one of 'cpu', 'gpu', not 'tpu'."),
+        ({"device": "tpu"}, "device must be cpu, gpu, auto, or a card, and no card is called 'tpu'"),
         (
             {"order": "random"},
             "order must be one of 'default', 'deterministic', 'graph', 'breadth-first', not 'random'.",
         ),
-        ({"runtime": "eager"}, "runtime must be 'graph', not 'eager'."),
-        ({"runtime": "xla"}, 'this version of graphmem models the "graph" runtime only'),
+        ({"runtime": "eager"}, "runtime must be one of 'auto', 'graph', 'xla', not 'eager'."),
         ({"allocator": "best"}, "allocator must be one of 'exact', 'bfc', 'async', not 'best'."),
         ({"allocator": "async"}, 'allocator "async" is cudaMallocAsync, which only a GPU has'),
         ({"memory": 0}, "memory must be a whole number of 1 or more, not 0."),

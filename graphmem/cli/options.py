@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from graphmem.errors import TargetError
 from graphmem.ops.machine import l3_cache_bytes
-from graphmem.settings import ALLOCATORS, DEVICES, ORDERS, RUNTIMES, STEPS
+from graphmem.settings import ALLOCATORS, ORDERS, RUNTIMES, STEPS, WORKSPACES
 from graphmem.units import parse_bytes
 
 #: Keys of `[tool.graphmem]`: the type of each, and its choices if it has any.
@@ -20,7 +20,7 @@ CONFIG_KEYS: dict[str, tuple[type, tuple[str, ...]]] = {
     "batch": (int, ()),
     "loss": (str, ()),
     "optimizer": (str, ()),
-    "device": (str, DEVICES),
+    "device": (str, ()),
     "runtime": (str, RUNTIMES),
     "order": (str, ORDERS),
     "orders": (int, ()),
@@ -30,10 +30,12 @@ CONFIG_KEYS: dict[str, tuple[type, tuple[str, ...]]] = {
     "rewrite": (bool, ()),
     "allocator": (str, ALLOCATORS),
     "memory": (str, ()),
+    "conv_workspace": (str, WORKSPACES),
     "top": (int, ()),
     "width": (int, ()),
+    "gpus": (dict, ()),
 }
-_TYPE_NAMES = {str: "a text", int: "a whole number of 1 or more", bool: "true or false"}
+_TYPE_NAMES = {str: "a text", int: "a whole number of 1 or more", bool: "true or false", dict: "a table"}
 
 
 def configured(start: Path | None = None) -> dict[str, Any]:
@@ -87,6 +89,7 @@ def _fits(value: object, kind: type) -> bool:
 def with_defaults(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     """The options as given, and those not given as pyproject.toml has them."""
     defaults = configured()
+    ctx.meta["cards"] = defaults.get("gpus", {})
     left_out = [name for name in given if ctx.get_parameter_source(name) is ParameterSource.DEFAULT]
     return given | {name: defaults[name] for name in left_out if name in defaults}
 

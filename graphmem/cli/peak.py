@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from typing import Any
 
 import click
 
-from graphmem.cli.options import CacheSize, Size, Whole, with_defaults
+from graphmem.cli.options import Whole, with_defaults
+from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
 from graphmem.cli.terminal import Terminal, answer, wants_color
 from graphmem.collector import collection_paused
-from graphmem.settings import ALLOCATORS, DEVICES, ORDERS, REFERENCE_L3_BYTES, Settings
+from graphmem.errors import TargetError
+from graphmem.settings import RUNTIMES, Settings
 
 HELP = f"""Peak memory of one step of TARGET: how much, when, and what holds it.
 
@@ -35,19 +38,7 @@ Examples:
     short_help="How much memory a step needs at its peak, when, and what holds it.",
 )
 @target_options
-@click.option("--device", type=click.Choice(DEVICES), default="cpu", show_default=True, help="Device to model.")
-@click.option("--runtime", default="graph", show_default=True, metavar="NAME", help="Runtime to model.")
-@click.option("--order", type=click.Choice(ORDERS), default="default", show_default=True, help="Order of the ops.")
-@click.option("--orders", type=WHOLE, metavar="N", help="How many legal orders the range is taken over.")
-@click.option("--warmup", type=Whole(0), default=0, show_default=True, metavar="N",
-              help="Calls of the step before this one; see docs/targets.md.")  # fmt: skip
-@click.option("--threads", type=WHOLE, metavar="N", help="Intra-op threads; default: this machine's cores.")
-@click.option("--l3-cache", type=CacheSize(), default=REFERENCE_L3_BYTES, metavar="SIZE",
-              help="L3 cache, which Conv3D gradients depend on: 32MiB, or here; default: 256MiB.")  # fmt: skip
-@click.option("--rewrite/--no-rewrite", default=True, show_default=True, help="Apply TensorFlow's graph rewrites.")
-@click.option("--allocator", type=click.Choice(ALLOCATORS),
-              help="Allocator to model; default: exact (the sum of live bytes), with --memory bfc.")  # fmt: skip
-@click.option("--memory", type=Size(), metavar="SIZE", help="Say whether the step fits into this: 6GiB.")
+@runtime_options((*RUNTIMES, "both"))
 @click.option("--top", type=WHOLE, default=10, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
 @click.option("--width", type=Whole(60), metavar="N", help="Columns; default: the terminal's, else 80.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
@@ -62,13 +53,30 @@ def peak(ctx: click.Context, **given: Any) -> None:
     terminal: Terminal = ctx.obj
     values = with_defaults(ctx, given)
     check_outputs(values["outputs"], values["force"])
-    values["l3_bytes"] = CacheSize().convert(values.pop("l3_cache"), None, ctx)
-    if values["memory"] is not None:
-        values["memory"] = Size().convert(values["memory"], None, ctx)
-    settings = Settings(**{name: values[name] for name in Settings.__dataclass_fields__})
+    if values["runtime"] == "both":
+        _peak_of_both(ctx, terminal, values)
+        return
+    settings = settings_of(ctx, values)
     with collection_paused():
         report = _analyse(terminal, values["target"], options_of(ctx, values), settings)
         _show(terminal, report, values)
+
+
+def _peak_of_both(ctx: click.Context, terminal: Terminal, values: dict[str, Any]) -> None:
+    """Op by op beside compiled by XLA: which needs less, and what makes the difference."""
+    from graphmem.api import analyze_each
+    from graphmem.render.runtimes import both_as_dict, both_as_text
+
+    if values["outputs"]:
+        raise TargetError("--runtime both prints a comparison; for files, say --runtime graph or --runtime xla.")
+    each = [settings_of(ctx, values, runtime=runtime) for runtime in ("graph", "xla")]
+    with terminal.analysing():
+        reports = analyze_each(values["target"], options_of(ctx, values), each, terminal.progress)
+    if values["as_json"]:
+        answer(json.dumps(both_as_dict(*reports), indent=1) + "\n")
+    else:
+        width = values["width"] or max(_columns(), 60)
+        answer(both_as_text(*reports, width=width, color=wants_color(sys.stdout)))
 
 
 def _show(terminal: Terminal, report: Any, values: dict[str, Any]) -> None:

@@ -146,10 +146,11 @@ def _html(report: Report, top: int) -> bytes:
 
 def _trace(report: Report, top: int) -> bytes:
     from graphmem.graph.store import to_bytes
+    from graphmem.report.lifetimes import graph_to_save
 
     if report.simulation is None:
         raise TargetError("a report loaded from JSON holds no graph to save as a trace; analyse its target again.")
-    return to_bytes(report.simulation.graph)
+    return to_bytes(graph_to_save(report.simulation))
 
 
 def _lifetimes(report: Report, top: int) -> bytes:

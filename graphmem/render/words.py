@@ -79,6 +79,8 @@ def modelled(report: Report) -> str:
     """What runs the step, in one line."""
     device, runtime = _DEVICES.get(report.device, report.device), _RUNTIMES.get(report.runtime, report.runtime)
     facts = [f"{report.facts[name]}" for name in ("optimizer", "dtype policy") if name in report.facts]
+    if report.card and report.runtime != "xla":
+        device = f"{device} ({report.card})"
     if report.runtime == "xla":
         return ", ".join([f"{runtime} for {report.facts.get('compiled for', device)}", *facts])
     return ", ".join([f"{runtime} on {device}", f"{report.order} order", *facts])
@@ -86,7 +88,7 @@ def modelled(report: Report) -> str:
 
 def remarks(report: Report) -> list[tuple[str, str]]:
     """What stands beside the figure, each a (title, text), the most important first."""
-    lines = []
+    lines = [("Runtime", report.runtime_reason)] if report.runtime_reason else []
     if report.step_peak_bytes:
         times = report.naive_sum_bytes / report.step_peak_bytes
         text = f", {times:.1f}× the step peak: most are never alive together" if times >= 1.05 else ""

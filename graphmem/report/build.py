@@ -8,16 +8,20 @@ from graphmem.graph.model import StepGraph
 from graphmem.report import attribute, compiled, notes
 from graphmem.report.allocation import allocation_notes, allocator_fields
 from graphmem.report.report import PeakPoint, Report
+from graphmem.report.workspace import conv_workspace, workspace_notes
 from graphmem.runtime.allocations import Allocations
 from graphmem.runtime.simulate import Simulation
 
 
-def build_report(simulation: Simulation, allocations: Allocations | None = None) -> Report:
+def build_report(
+    simulation: Simulation, allocations: Allocations | None = None, *, limit: int | None = None
+) -> Report:
     """Everything that graphmem says about one simulated step; `StepGraph.info` says what was traced and how.
 
     Args:
         simulation: the step in its typical order.
         allocations: what an allocator made of it, if one was simulated.
+        limit: bytes that a step which XLA compiled may take; `None`: any amount.
     """
     graph, info = simulation.graph, simulation.graph.info
     rows = attribute.frontier(simulation)
@@ -32,6 +36,8 @@ def build_report(simulation: Simulation, allocations: Allocations | None = None)
         or simulation.schedule.at_least
         or simulation.lifetimes.unknown
     )
+    allocator = _allocator(simulation, allocations, limit)
+    workspace = {} if by_xla else conv_workspace(simulation)
     return Report(
         target=info.get("target", ""),
         step=info.get("step", "custom"),
@@ -64,20 +70,28 @@ def build_report(simulation: Simulation, allocations: Allocations | None = None)
         by_scope=attribute.by_scope(rows),
         frontier=rows,
         not_counted=words.not_counted(simulation),
-        notes=[*words.findings(simulation), *allocation_notes(graph, allocations)],
-        allocator=_allocator(simulation, allocations),
+        notes=[
+            *words.findings(simulation),
+            *workspace_notes(workspace),
+            *allocation_notes(graph, allocations),
+            *compiled.limit_notes(allocator),
+        ],
+        allocator=allocator,
+        conv_workspace=workspace,
+        runtime_reason=info.get("runtime_why", ""),
+        card=info.get("card", ""),
         timeline=attribute.timeline_by_role(simulation),
         variables_by_scope=attribute.variables_by_scope(graph),
         simulation=simulation,
     )
 
 
-def _allocator(simulation: Simulation, allocations: Allocations | None) -> dict[str, Any]:
+def _allocator(simulation: Simulation, allocations: Allocations | None, limit: int | None) -> dict[str, Any]:
     graph = simulation.graph
     if allocations is not None or not compiled.is_compiled(simulation):
         return allocator_fields(graph, allocations)
     variables = sum(variable.nbytes or 0 for variable in graph.variables if variable.role != "constant")
-    return compiled.allocator_fields(simulation, variables + _constants(simulation) + _arguments(graph))
+    return compiled.allocator_fields(simulation, variables + _constants(simulation) + _arguments(graph), limit)
 
 
 def _arguments(graph: StepGraph) -> int:

@@ -42,15 +42,35 @@ def facts(simulation: Simulation) -> dict[str, str]:
     return known
 
 
-def allocator_fields(simulation: Simulation, base: int) -> dict[str, Any]:
-    """`Report.allocator` of a step that XLA compiled; `base` is what is in use before the step (bytes)."""
+def allocator_fields(simulation: Simulation, base: int, limit: int | None = None) -> dict[str, Any]:
+    """`Report.allocator` of a step that XLA compiled.
+
+    Args:
+        base: what is in use before the step (bytes).
+        limit: what may be in use at most; `None`: any amount.
+    """
     xla = simulation.graph.info["xla"]
     peak = base + xla["output_bytes"] + xla["temp_bytes"]
-    return {
-        "name": "xla", "limit_bytes": None, "base_in_use_bytes": base, "peak_in_use_bytes": peak,
-        "peak_in_use_range_bytes": [peak, peak], "pool_bytes": None, "fragmentation": None, "fails": None,
-        "failing_orders": 0, "temp_bytes": xla["temp_bytes"],
+    left = (limit or peak) - base - xla["output_bytes"]
+    fails = None if limit is None or peak <= limit else {
+        "when": "the step, when XLA allocates its temporary memory", "op": "", "op_type": "", "scope": "",
+        "requested_bytes": xla["temp_bytes"], "free_bytes": max(0, left), "largest_free_bytes": max(0, left),
     }  # fmt: skip
+    return {
+        "name": "xla", "limit_bytes": limit, "base_in_use_bytes": base, "peak_in_use_bytes": peak,
+        "peak_in_use_range_bytes": [peak, peak], "pool_bytes": None, "fragmentation": None, "fails": fails,
+        "failing_orders": int(fails is not None), "temp_bytes": xla["temp_bytes"],
+    }  # fmt: skip
+
+
+def limit_notes(allocator: dict[str, Any]) -> list[str]:
+    """Whether the limit is enough for what XLA asks for, in a sentence, if there is one."""
+    if allocator["name"] != "xla" or allocator["limit_bytes"] is None:
+        return []
+    limit, peak = format_bytes(allocator["limit_bytes"]), format_bytes(allocator["peak_in_use_bytes"])
+    if allocator["fails"] is None:
+        return [f"{limit} are enough for what XLA asks for, {peak}"]
+    return [f"{limit} are not enough for what XLA asks for, {peak}: the step would raise ResourceExhaustedError"]
 
 
 def not_counted(simulation: Simulation) -> list[str]:
@@ -76,6 +96,15 @@ def findings(simulation: Simulation) -> list[str]:
     """Assumptions and findings, one sentence each."""
     info = simulation.graph.info
     xla, found = info["xla"], list(info.get("notes", []))
+    if info.get("xla_stand_in"):
+        found.insert(0, info["xla_stand_in"])
+    if "short" in xla:
+        short = xla["short"]
+        found.append(
+            f"told that the device has {format_bytes(short['device_memory_bytes'])}, XLA computes "
+            f"{short['recomputed']:,} values again ({format_bytes(short['recomputed_bytes'])}) to save memory, and takes "
+            f"{format_bytes(short['temp_bytes'])} of temporary memory instead of {format_bytes(xla['temp_bytes'])}"
+        )
     if xla["recomputed"]:
         values = "1 value" if xla["recomputed"] == 1 else f"{xla['recomputed']:,} values"
         found.append(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from graphmem.graph.lifetimes_csv import Row
+from graphmem.graph.model import StepGraph
+from graphmem.runtime.compiled import with_lifetimes
 from graphmem.runtime.simulate import Simulation, counted
 
 
@@ -17,3 +19,8 @@ def lifetimes_of(simulation: Simulation) -> list[Row]:
         for buffer in counted(lives)
         if lives.born[buffer] < lives.freed[buffer]
     ]
+
+
+def graph_to_save(simulation: Simulation) -> StepGraph:
+    """What a trace file is to hold of a step: its graph, from which all else follows unless a compiler laid it out."""
+    return with_lifetimes(simulation) if simulation.graph.info.get("runtime") == "xla" else simulation.graph

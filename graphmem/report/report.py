@@ -141,6 +141,10 @@ class Report:
         timeline: bytes over the schedule; `None` when the report was saved without it.
         variables_by_scope: scope -> role -> bytes of the resident variables of that layer, optimizer state with the
             weight that it belongs to; they add up to `variables_bytes`. Empty in reports of an older graphmem.
+        output_bytes: what the step returns, where it is not part of the step peak: with XLA.
+        conv_workspace: cuDNN's workspace for convolutions, see `graphmem.report.workspace`; empty if there is none.
+        runtime_reason: why this runtime was modelled, "" if it was asked for.
+        card: name of the GPU's card, "" if none was named.
         simulation: the graph and its lifetimes, for `dag` and pictures; `None` in a loaded report.
     """
 
@@ -178,6 +182,9 @@ class Report:
     allocator: dict[str, Any] = field(default_factory=lambda: {"name": "exact"})
     timeline: Timeline | None = None
     output_bytes: int = 0
+    runtime_reason: str = ""
+    conv_workspace: dict[str, Any] = field(default_factory=dict)
+    card: str = ""
     variables_by_scope: dict[str, dict[str, int]] = field(default_factory=dict)
     simulation: Simulation | None = field(default=None, compare=False, repr=False)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from graphmem.errors import TargetError
 from graphmem.target.data import Described, with_batch
+from graphmem.target.jit import jit_of_function
 from graphmem.target.keras_compile import facts_of_step, find_optimizers, is_optimizer
 from graphmem.target.keras_inputs import batch_of, check_batch, source_files
 from graphmem.target.keras_models import framework_of
@@ -124,6 +125,7 @@ def _step(
         user_files=source_files(function),
         facts=facts_of_step(framework, models, optimizers),
         kwargs=kwargs,
+        jit=jit_of_function(function),
         keeps=[function, getattr(function, "__self__", None)],
     )
 

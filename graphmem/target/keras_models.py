@@ -11,6 +11,7 @@ from typing import Any
 from graphmem.errors import TargetError
 from graphmem.target import live as live_models
 from graphmem.target.backend import check_backend
+from graphmem.target.jit import asked_of_model, jit_of_model
 from graphmem.target.keras_compile import (
     build_optimizer,
     compile_for,
@@ -22,6 +23,7 @@ from graphmem.target.keras_compile import (
     is_compiled,
 )
 from graphmem.target.keras_data import given_specs, step_data
+from graphmem.target.keras_executions import several_steps
 from graphmem.target.keras_inputs import batch_of, model_inputs, model_outputs, replaced, source_files
 from graphmem.target.step import Options, Step
 from graphmem.target.weightless import weightless
@@ -98,6 +100,7 @@ def _make(
     guard = live_models.untouched(model) if live else nullcontext()
     with guard:
         before = dict(vars(model))
+        asked = asked_of_model(model)
         given = given_specs(model, specs, batch, options)
         x = replaced(given[0], model, options) if given else model_inputs(model, options, batch, notes)
         if not is_compiled(model) and kind != "predict" and type(model).compile is not keras.Model.compile:
@@ -111,11 +114,16 @@ def _make(
         optimizers = _optimizers(model, keras, live) if kind == "train" else {}
         vars(model).update(optimizers)
         facts = facts_of(model, framework)
-        notes += _setting_notes(model)
+        notes += _setting_notes(model, framework)
         data = step_data(model, kind, options, x, given, outputs, batch, notes)
         overlay = live_models.changes(model, before) if live else None
+    steps = int(compile_settings(model).get("steps_per_execution") or 1) if is_compiled(model) else 1
+    function, compiled = _step_function(model, kind, framework, overlay), None
+    if steps > 1 and framework == "keras":
+        compiled = function, data
+        function, data = several_steps(model, kind, steps, data, overlay)
     return Step(
-        function=_step_function(model, kind, framework, overlay),
+        function=function,
         args=data,
         kind=kind,
         models=[model],
@@ -125,6 +133,8 @@ def _make(
         notes=notes,
         user_files=files,
         facts=facts,
+        jit=jit_of_model(model, framework, asked),
+        compiled=compiled,
     )
 
 
@@ -166,17 +176,17 @@ def _optimizers(model: Any, keras: Any, live: bool) -> dict[str, Any]:
     return found
 
 
-def _setting_notes(model: Any) -> list[str]:
+def _setting_notes(model: Any, framework: str) -> list[str]:
     notes: list[str] = []
     if not is_compiled(model):
         return notes
     settings = compile_settings(model)
     if getattr(model, "run_eagerly", False):
         notes.append("The model is compiled with run_eagerly=True; the figures are those of its traced step.")
-    if settings.get("jit_compile") is True:
-        notes.append("The model is compiled with jit_compile=True; the graph runtime is shown as if it were off.")
     steps = settings.get("steps_per_execution") or 1
-    if steps != 1:
+    if steps != 1 and framework == "keras":
+        notes.append(f"steps_per_execution={steps}: the figures are those of {steps} steps in one call.")
+    elif steps != 1:
         notes.append(
             f"steps_per_execution={steps}: the steps run one after another, each freeing what it made; one is shown."
         )

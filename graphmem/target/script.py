@@ -24,6 +24,7 @@ from graphmem.target import effects
 from graphmem.target.catch import Catcher
 from graphmem.target.caught import Caught, Stop, backend_error, other_backend
 from graphmem.target.data import Described, parts, with_batch
+from graphmem.target.jit import jit_of_function
 from graphmem.target.keras_compile import facts_of_step
 from graphmem.target.patching import Patches
 from graphmem.target.pipeline import leading
@@ -149,7 +150,7 @@ def _step_of_function(caught: Caught, options: Options, target: str) -> Step:
     facts = facts_of_step(caught.framework, caught.models, caught.optimizers)
     return Step(
         function, args, "custom", target, caught.models, caught.optimizers, caught.framework, inputs.batch,
-        list(caught.notes), set(caught.user_files), facts, kwargs, keeps=[owner],
+        list(caught.notes), set(caught.user_files), facts, kwargs, jit_of_function(function), keeps=[owner],
     )  # fmt: skip
 
 

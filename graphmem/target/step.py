@@ -12,6 +12,35 @@ LARGEST_DIM = 2**31 - 1
 """TensorFlow keeps shapes in int32 while a step runs."""
 
 
+@dataclass(frozen=True)
+class Jit:
+    """Whether the target has its step compiled by XLA on each device, and why or why not.
+
+    >>> Jit.never("it says jit_compile=False").runtime("gpu")
+    ('graph', 'it says jit_compile=False')
+    """
+
+    cpu: bool
+    gpu: bool
+    why_cpu: str
+    why_gpu: str
+
+    @classmethod
+    def always(cls, why: str) -> Jit:
+        """On every device."""
+        return cls(True, True, why, why)
+
+    @classmethod
+    def never(cls, why: str) -> Jit:
+        """On no device."""
+        return cls(False, False, why, why)
+
+    def runtime(self, device: str) -> tuple[str, str]:
+        """Who runs the step on "cpu" or "gpu", "graph" or "xla", and why."""
+        compiled, why = (self.gpu, self.why_gpu) if device == "gpu" else (self.cpu, self.why_cpu)
+        return "xla" if compiled else "graph", why
+
+
 @dataclass
 class Step:
     """One traceable function with its inputs.
@@ -29,6 +58,9 @@ class Step:
         user_files: absolute paths of the user's own files, whose lines the report may name.
         facts: for the report: optimizer, loss, dtype policy…, each a short text.
         kwargs: keyword arguments, as `args`.
+        jit: whether XLA compiles it.
+        compiled: the function and the arguments that XLA compiles, where they are not all of the step: one of several
+            steps that run in one call.
         keeps: objects that the function refers to only weakly, kept alive with the step.
     """
 
@@ -44,6 +76,8 @@ class Step:
     user_files: set[str] = field(default_factory=set)
     facts: dict[str, str] = field(default_factory=dict)
     kwargs: dict[str, Any] = field(default_factory=dict)
+    jit: Jit = field(default_factory=lambda: Jit.never("the function is not compiled with XLA"))
+    compiled: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
     keeps: list[Any] = field(default_factory=list)
 
 

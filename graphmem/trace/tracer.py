@@ -11,11 +11,13 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from graphmem.errors import TargetError
 from graphmem.graph.model import StepGraph
+from graphmem.target.layers import describe_layers
 from graphmem.target.step import Step
 from graphmem.target.user_code import step_errors
 from graphmem.trace import (
     build,
     calls,
+    examine,
     fold,
     gpu_only,
     handover,
@@ -74,6 +76,7 @@ def trace(
         concrete = function.get_concrete_function(*step.args, **step.kwargs)
     progress("rewriting")
     executed = _executed(concrete, step, rewrite, (architecture, gpu_memory) if device == "gpu" else None)
+    examine.examine(executed, device)
     progress("building the graph")
     arguments = variables.arguments(concrete)
     captured = variables.captured(concrete, step, seen)
@@ -153,4 +156,5 @@ def info_of(step: Step, device: str, rewrite: bool) -> dict[str, Any]:
         "rewrite": rewrite,
         "onednn": on,
         "lower_bound": legacy_rnn.NOTE in step.notes,
+        "models": describe_layers(step.models).to_plain(),
     }

@@ -11,7 +11,7 @@ from typing import Any
 from graphmem.collector import collection_paused
 from graphmem.graph.model import StepGraph
 from graphmem.ops.registry import Env
-from graphmem.runtime.executor import Schedule
+from graphmem.runtime.compiled import ORDER, in_order
 from graphmem.runtime.frames import DEAD
 from graphmem.runtime.simulate import Simulation, timeline
 from graphmem.xla.allocations import CONSTANT, OUTPUT, PARAMETER, TEMP, Assignment, read_assignment
@@ -21,9 +21,6 @@ from graphmem.xla.compiled import PLENTY_BYTES, CompiledHlo
 from graphmem.xla.program import Program, flatten
 from graphmem.xla.proto import parse
 from graphmem.xla.step import Meaning, build_graph
-
-ORDER = "compiled"
-"""Name of the only order there is."""
 
 
 @collection_paused()
@@ -53,7 +50,7 @@ def read(compiled: CompiledHlo, meaning: Meaning | None = None, info: dict[str, 
     buffers = assign_buffers(program, assignment, proto.buffer_assignment.heap_simulator_traces)
     graph = build_graph(program, buffers, proto.hlo_module.input_output_alias.entries, meaning or Meaning())
     lives, end = buffers.lives, len(graph.ops)
-    schedule = _schedule(graph)
+    schedule = in_order(graph)
     lives.value_buffer = [
         buffers.buffer_of.get((position, slot), DEAD) for position, op in enumerate(graph.ops)
         for slot in range(len(op.outputs))
@@ -66,16 +63,6 @@ def read(compiled: CompiledHlo, meaning: Meaning | None = None, info: dict[str, 
     graph.info = {**(info or {}), "runtime": "xla", "xla": _facts(compiled, program, assignment, peak)}
     env = Env(device=compiled.platform)
     return Simulation(graph, schedule, lives, total, peak, position, [peak], ORDER, env)
-
-
-def _schedule(graph: StepGraph) -> Schedule:
-    """Ops run in the order of the graph; every value is made once."""
-    values, count = [], 0
-    for op in graph.ops:
-        values.append(count)
-        count += len(op.outputs)
-    inputs = [[values[position] + slot for position, slot in op.inputs] for op in graph.ops]
-    return Schedule(list(range(len(graph.ops))), inputs, values, count)
 
 
 def _note_variables(graph: StepGraph, buffers: Buffers) -> None:

@@ -235,7 +235,7 @@ BAD_COMMANDS = [
     (("model.py", "--batch", "99999999999999999999"), "batch must be a whole number from 1 to 2147483647"),
     (("plain.py", "--batch", "2", "--loss", "nope"), "--loss 'nope' is no Keras loss."),
     (("plain.py", "--batch", "2", "--optimizer", "nope"), "--optimizer 'nope' is no Keras optimizer."),
-    (("model.py", "--device", "tpu"), "'tpu' is not one of 'cpu', 'gpu'. `graphmem peak --help` tells the usage."),
+    (("model.py", "--device", "tpu"), "device must be cpu, gpu, auto, or a card, and no card is called 'tpu'"),
     (("model.py", "--bach", "3"), "no such option '--bach'; did you mean one of: '--batch'"),
     (("model.py", "--width", "10"), "'10' is not a whole number of 60 or more."),
     (("model.py", "other.py"), "there is one TARGET, and the arguments of a script come after --."),

@@ -65,7 +65,6 @@ def test_no_arguments_print_the_help_and_fail(cli: Run) -> None:
         (["peak", "x.py", "--set", "sequence"], "sequence=128"),
         (["peak", "x.py", "--set", "sequence=-1"], "NAME=VALUE"),
         (["peak", "x.py", "y.py"], "come after --"),
-        (["peak", "x.py", "--runtime", "xla"], '"graph" runtime only'),
         (["peak", "x.py", "--runtime", "eager"], "'graph'"),
         (["peak", "x.py", "--allocator", "best"], "'exact'"),
         (["peak", "x.py", "--allocator", "async"], "only a GPU"),
