@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from graphmem.runtime.simulate import Simulation
 
-SCRATCH, COPY = -1, -2
+SCRATCH, COPY, WORKSPACE = -1, -2, -3
 """What stands in `Lifetimes.slot` for buffers that hold no tensor of the graph."""
 
 
@@ -29,7 +29,8 @@ def as_networkx(simulation: Simulation) -> networkx.DiGraph:
         kind: "new": it has a buffer of its own; "shared": it lies in an earlier tensor's (a view, or taken over);
             "resident": in one that outlives the step (variables, arguments, constants); "none": it takes no memory;
             "skipped": its op does not run, being on a branch not taken; "scratch": an op's temporaries, node
-            `op:scratch`; "copy": the copy of a variable made to update it, node `op:copy`.
+            `op:scratch`; "workspace": cuDNN's, node `op:workspace`; "copy": the copy of a
+            variable made to update it, node `op:copy`.
         host: whether it lies in host memory during a step on a GPU.
         buffer: number of its buffer; tensors of one buffer share it. Missing if it has none.
         born, freed: schedule positions between which its buffer is alive, half-open; in loops over all iterations.
@@ -114,10 +115,10 @@ def _add_buffers(dag: networkx.DiGraph, simulation: Simulation) -> None:
         if slot >= 0:
             name = f"{ops[index].name}:{slot}"
         else:
-            kind = {SCRATCH: "scratch", COPY: "copy"}[slot]
+            kind = {SCRATCH: "scratch", COPY: "copy", WORKSPACE: "workspace"}[slot]
             name = f"{ops[index].name}:{kind}"
             if name not in dag:
-                role = "scratch" if slot == SCRATCH else ops[index].role
+                role = "scratch" if slot in (SCRATCH, WORKSPACE) else ops[index].role
                 dag.add_node(name, **{**_of_op(ops[index]), "role": role, "kind": kind, "host": lives.host[buffer]})
                 dag.nodes[name]["bytes"] = 0
             node = dag.nodes[name]

@@ -1,17 +1,16 @@
 """Scratch of GPU kernels, as far as TensorFlow's own source decides it; nothing here has been measured.
 
-Left out, because they are cuDNN's or cub's to decide: workspaces, and the few kilobytes of reductions. Assumed is a GPU
-that computes 16-bit floats and float32 (as TF32) in the layout of the data; float64 in NHWC is copied to NCHW.
+Left out are the few kilobytes that cub takes for reductions. Convolutions are in `gpu_convolution`, cuDNN's recurrent
+networks in `gpu_recurrent`.
 """
 
 from __future__ import annotations
 
-from math import prod
-
 from graphmem.graph.model import Op, Tensor
-from graphmem.ops.convolution import spatial
+from graphmem.ops import gpu_convolution, gpu_recurrent
+from graphmem.ops.gpu_convolution import AMPERE, capability
 from graphmem.ops.registry import Env, amend
-from graphmem.ops.sizes import copy_of, itemsize, known
+from graphmem.ops.sizes import copy_of, itemsize
 
 
 def channels_first(op: Op) -> bool:
@@ -30,61 +29,6 @@ def bias_gradient(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | No
     return [inputs[0].nbytes] if channels_first(op) else []
 
 
-def padded_copy(op: Op, image: tuple[int, ...], filters: tuple[int, ...], out: tuple[int, ...], item: int) -> list[int]:
-    """Bytes of the image padded by one on each side that SAME pads more than the other; none if it pads evenly."""
-    if op.attrs.get("padding") != "SAME":
-        return []
-    rank = len(filters) - 2
-    strides = spatial(op, tuple(op.attrs.get("strides") or [1] * (rank + 2)))
-    dilations = spatial(op, tuple(op.attrs.get("dilations") or [1] * (rank + 2)))
-    sizes = spatial(op, image)
-    uneven = 0
-    padded = []
-    for size, taps, made, stride, dilation in zip(sizes, filters, spatial(op, out), strides, dilations, strict=False):
-        total = max((made - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
-        uneven += total % 2
-        padded.append(size + total % 2)
-    return [prod(image) // prod(sizes) * prod(padded) * item] if uneven else []
-
-
-def convolution(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """The filter (or its gradient) in cuDNN's layout; the image evenly padded; NCHW copies of float64 in NHWC."""
-    parts = _parts(op, inputs)
-    if parts is None:
-        return [None]
-    image, filters, out, item = parts
-    if not channels_first(op) and _is_product(op, image, filters):
-        return []
-    scratch: list[int | None] = [prod(filters) * item, *padded_copy(op, image, filters, out, item)]
-    if op.outputs[0].dtype == "float64" and not channels_first(op):
-        scratch += [prod(image) * item, prod(out) * item]
-    return scratch
-
-
-def _parts(op: Op, inputs: tuple[Tensor, ...]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int] | None:
-    """(image, filter, convolution's result, bytes of an element) of a convolution or one of its gradients."""
-    made = op.outputs[0]
-    if "BackpropFilter" in op.type:
-        shapes = inputs[0].shape, made.shape, inputs[2].shape
-    elif "BackpropInput" in op.type:
-        shapes = made.shape, inputs[1].shape, inputs[2].shape
-    else:
-        shapes = inputs[0].shape, inputs[1].shape, made.shape
-    image, filters, out = map(known, shapes)
-    item = itemsize(made.dtype)
-    if image is None or filters is None or out is None or item is None:
-        return None
-    return image, filters, out, item
-
-
-def _is_product(op: Op, image: tuple[int, ...], filters: tuple[int, ...]) -> bool:
-    """Whether the kernel is one matrix product: a 1x1 filter at every place, or a filter as large as the image."""
-    taps = filters[:-2]
-    if all(size == 1 for size in taps):
-        return all(stride == 1 for stride in op.attrs.get("strides", []))
-    return taps == spatial(op, image) and op.attrs.get("padding") == "VALID"
-
-
 def depthwise_filter(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
     """float32 copies of the image, the gradient and the result, if they are float16."""
     if inputs[0].dtype != "float16":
@@ -98,26 +42,41 @@ def average_pool_gradient(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[
 
 
 def batch_norm(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """In NHWC, NCHW copies of the image and the result."""
-    return [] if channels_first(op) else [inputs[0].nbytes] * 2
+    """NCHW copies of the image and the result while training in NHWC; float32 ones of bfloat16 where it is emulated."""
+    trains = bool(op.attrs.get("is_training", True))
+    return _normalised(inputs[0], 2, trains and not channels_first(op), env)
 
 
 def batch_norm_gradient(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """In NHWC, NCHW copies of the gradient, the image and the result."""
-    return [] if channels_first(op) else [inputs[0].nbytes] * 3
+    """In NHWC, NCHW copies of the gradient, the image and the result; float32 ones of bfloat16 where it is emulated."""
+    return _normalised(inputs[0], 3, not channels_first(op), env)
 
 
-CONVOLUTIONS = (
-    "Conv2D _FusedConv2D Conv3D Conv2DBackpropFilter Conv2DBackpropInput Conv3DBackpropFilterV2 Conv3DBackpropInputV2"
-)
+def _normalised(image: Tensor, copies: int, transposed: bool, env: Env) -> list[int | None]:
+    emulated = image.dtype == "bfloat16" and capability(env.architecture) < AMPERE
+    size = copy_of(image, "float32" if emulated else None)
+    return [size] * (copies * (emulated + transposed))
+
+
+def batch_norm_outputs(op: Op, inputs: tuple[Tensor, ...], env: Env) -> dict[int, int | None]:
+    """One element of reserve space: cuDNN wants some only of its persistent kernels, which TensorFlow leaves off."""
+    return {5: itemsize(op.outputs[5].dtype)} if len(op.outputs) > 5 else {}
+
+
+def batch_norm_gradient_outputs(op: Op, inputs: tuple[Tensor, ...], env: Env) -> dict[int, int | None]:
+    """Two empty outputs."""
+    return {3: 0, 4: 0}
 
 
 def apply() -> None:
     """Put the formulas on the rows. Runs after all rows are there."""
     amend("Softmax LogSoftmax", gpu_scratch=softmax)
     amend("BiasAddGrad", gpu_scratch=bias_gradient)
-    amend(CONVOLUTIONS, gpu_scratch=convolution)
     amend("DepthwiseConv2dNativeBackpropFilter", gpu_scratch=depthwise_filter)
     amend("AvgPoolGrad AvgPool3DGrad", gpu_scratch=average_pool_gradient)
-    amend("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3", gpu_scratch=batch_norm)
+    amend("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx", gpu_scratch=batch_norm)
+    amend("FusedBatchNormV3 _FusedBatchNormEx", gpu_outputs=batch_norm_outputs)
     amend("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", gpu_scratch=batch_norm_gradient)
+    amend("FusedBatchNormGradV2 FusedBatchNormGradV3 FusedBatchNormGrad", gpu_outputs=batch_norm_gradient_outputs)
+    gpu_convolution.apply()
+    gpu_recurrent.apply()

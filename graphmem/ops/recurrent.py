@@ -1,4 +1,4 @@
-"""Recurrent layers as one op: TensorFlow's block cells, and cuDNN's networks."""
+"""Recurrent layers as one op: TensorFlow's block cells; for cuDNN's networks see `gpu_recurrent`."""
 
 from __future__ import annotations
 
@@ -44,11 +44,6 @@ def gru_cell_gradient(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int 
     return [joined, joined, state, state, state]
 
 
-def workspace(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """What cuDNN asks for when it runs: not known."""
-    return [None]
-
-
 register("BlockLSTM BlockLSTMV2", Rule(cpu_scratch=lstm_block, source="lstm_ops.cc: measured"))
 register("BlockLSTMGrad BlockLSTMGradV2", Rule(cpu_scratch=lstm_block_gradient, source="lstm_ops.cc: measured"))
 register("LSTMBlockCell", Rule(forward=((0, (2,)), (3, (1,))), cpu_scratch=lstm_block, source="lstm_ops.cc: measured"))
@@ -62,7 +57,7 @@ register(
 )
 register(
     "CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3",
-    Rule(gpu_scratch=workspace, source="cudnn_rnn_ops.cc: workspace and reserve space are cuDNN's to decide"),
+    Rule(source="cudnn_rnn_ops.cc: workspace and reserve space are cuDNN's to decide"),
 )
 register(
     "CudnnRNNParamsSize CudnnRNNParamsToCanonical CudnnRNNParamsToCanonicalV2 CudnnRNNCanonicalToParams"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from graphmem.errors import InternalError
 from graphmem.graph.model import Op, Tensor
-from graphmem.ops.machine import l3_cache_bytes
+from graphmem.ops.machine import l3_cache_bytes, workspace_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,27 @@ class Env:
         threads: intra-op threads of the CPU device.
         device: "cpu" or "gpu": the kernel that runs.
         l3_bytes: the CPU's L3 cache as Eigen sees it: 3D convolution gradients size their scratch by it.
+        architecture: the GPU's compute capability, which decides the layout that it computes in.
+        conv_workspace: what is counted of cuDNN's workspace for convolutions: "none", "typical" or "limit".
+        workspace_limit: the most of it that TensorFlow allows for one convolution (bytes).
     """
 
     threads: int = 1
     device: str = "cpu"
     l3_bytes: int = field(default_factory=l3_cache_bytes)
+    architecture: str = "8.0"
+    conv_workspace: str = "none"
+    workspace_limit: int = field(default_factory=workspace_limit)
 
 
 Scratch = Callable[[Op, tuple[Tensor, ...], Env], "list[int | None]"]
 """(op, its input tensors, env) -> bytes of each temporary that the kernel holds while it runs; `None`: unknown size."""
+
+Outputs = Callable[[Op, tuple[Tensor, ...], Env], "dict[int, int | None]"]
+"""(op, its input tensors, env) -> output slot -> bytes, where the kernel decides and shape inference does not know."""
+
+Workspace = Callable[[Op, tuple[Tensor, ...], Env], int]
+"""(op, its input tensors, env) -> bytes that a library asks for, and can do without."""
 
 View = Callable[[Op, tuple[Tensor, ...]], "int | None"]
 """(op, its input tensors) -> the input that every output is a view of, or `None` for a new buffer."""
@@ -51,6 +63,8 @@ class Rule:
         cpu_scratch, gpu_scratch: temporaries of the kernel; `None`: none.
         scratch_over: index in the CPU's scratch -> input position whose buffer that temporary takes over when the op is
             its last holder.
+        workspace: what cuDNN takes besides on a GPU, as far as `Env.conv_workspace` counts it.
+        gpu_outputs: bytes of outputs on a GPU, where the kernel decides.
         output_bytes: output slot -> bytes on the CPU, where the kernel decides and shape inference does not know.
         inline: on the CPU, never expensive: runs inline as soon as it is ready.
         variable: "read", "assign" (adopts the value's buffer), "update" (in place; copies if another read is held),
@@ -68,6 +82,8 @@ class Rule:
     forward: tuple[tuple[int, tuple[int, ...]], ...] = ()
     cpu_scratch: Scratch | None = None
     gpu_scratch: Scratch | None = None
+    workspace: Workspace | None = None
+    gpu_outputs: Outputs | None = None
     scratch_over: tuple[tuple[int, int], ...] = ()
     output_bytes: tuple[tuple[int, int], ...] = ()
     inline: bool = False

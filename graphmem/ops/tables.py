@@ -9,6 +9,8 @@ from graphmem.ops import (  # noqa: F401
     elementwise,
     functions,
     gpu,
+    gpu_convolution,
+    gpu_recurrent,
     hosts,
     images,
     inline,

@@ -53,6 +53,8 @@ def describe(rule: Rule) -> list[str]:
         phrases.append("scratch on the CPU")
     if rule.gpu_scratch is not None:
         phrases.append("scratch on the GPU")
+    if rule.workspace is not None:
+        phrases.append("cuDNN workspace")
     return phrases or ["new outputs, no scratch"]
 
 

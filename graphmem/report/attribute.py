@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from graphmem.graph.model import PHASES, ROLES, Op, StepGraph
 from graphmem.report.report import FrontierBuffer, ScopeRow, Timeline
-from graphmem.runtime.liveness import COPY, SCRATCH
+from graphmem.runtime.liveness import COPY, SCRATCH, WORKSPACE
 from graphmem.runtime.simulate import Simulation, counted, timeline
 
 
@@ -28,7 +28,7 @@ def frontier(simulation: Simulation) -> list[FrontierBuffer]:
 def role_of(simulation: Simulation, buffer: int) -> str:
     """The role of a buffer: that of the op that made it, unless it is scratch or the copy of a variable."""
     slot = simulation.lifetimes.slot[buffer]
-    if slot == SCRATCH:
+    if slot in (SCRATCH, WORKSPACE):
         return "scratch"
     if slot == COPY:
         return "update"
@@ -42,6 +42,8 @@ def _row(simulation: Simulation, buffer: int) -> FrontierBuffer:
     reader = ops[simulation.schedule.ops[last]] if last > simulation.position else None
     if slot == SCRATCH:
         name, shape, dtype = f"{op.name} (scratch)", None, ""
+    elif slot == WORKSPACE:
+        name, shape, dtype = f"{op.name} (cuDNN workspace)", None, ""
     elif slot == COPY:
         name, shape, dtype = _copied(simulation.graph, op)
     elif op.outputs[slot].dtype == "variant":

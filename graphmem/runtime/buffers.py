@@ -10,6 +10,7 @@ from graphmem.runtime.frames import DEAD
 
 SCRATCH = -1
 COPY = -2
+WORKSPACE = -3
 NOTHING = -1
 
 
@@ -21,7 +22,8 @@ class Lifetimes:
         nbytes: size in bytes; `None` if unknown.
         born, freed: schedule positions, half-open; `freed` is the number of positions if nothing frees it.
         op: op that made it.
-        slot: its output, `SCRATCH` for a temporary, `COPY` for the copy of a variable made to update it.
+        slot: its output, `SCRATCH` for a temporary, `WORKSPACE` for one of cuDNN's, `COPY` for the copy of a
+            variable made to update it.
         last: position of its last reader, -1 if it has none.
         resident: whether it lives outside of the step (variables, arguments, constants): not part of its peak.
         host: whether it lives in host memory while the step runs on a GPU: not part of its peak either.
@@ -90,6 +92,8 @@ class Buffers:
             self.free(self.new(Made(nbytes, index, SCRATCH, False, host)))
             if nbytes is None:
                 self.out.unknown[index] = None
+        if effect.workspace:
+            self.free(self.new(Made(effect.workspace, index, WORKSPACE, False, host)))
 
     def give(self, value: int, buffer: int) -> None:
         """A value lives in a buffer; each of its readers holds it."""

@@ -60,6 +60,7 @@ class Effect:
         action: which of the kinds above.
         outputs: its outputs.
         scratch: (bytes, input position whose buffer it may use instead or -1) of each temporary.
+        workspace: bytes that cuDNN takes besides.
         holds: whether it keeps its inputs to the end of the step (`_Retval`).
         rule: its row of the table, if any.
     """
@@ -69,6 +70,7 @@ class Effect:
     scratch: list[tuple[int | None, int]]
     holds: bool
     rule: Rule | None
+    workspace: int = 0
 
 
 def effects(graph: StepGraph, env: Env) -> list[Effect]:
@@ -83,7 +85,7 @@ def _effect(graph: StepGraph, index: int, op: Op, rule: Rule | None, env: Env) -
     elsewhere = env.device == "gpu" and not on_gpu
     resident = action in (ARGUMENT, CONSTANT)
     formula = None if rule is None else rule.gpu_scratch if on_gpu else rule.cpu_scratch
-    if rule is None or not (rule.view_if or rule.forward or formula or rule.output_bytes):
+    if rule is None or not (rule.view_if or rule.forward or formula or rule.output_bytes or rule.gpu_outputs):
         views = dict(rule.view) if rule and rule.view else {}
         plain = [
             Output(slot, views.get(slot, -1), (), Made(tensor.nbytes, index, slot, resident, tensor.host or elsewhere))
@@ -92,7 +94,9 @@ def _effect(graph: StepGraph, index: int, op: Op, rule: Rule | None, env: Env) -
         return Effect(action, plain, [], op.type == "_Retval", rule)
     inputs = [graph.ops[producer].outputs[slot] for producer, slot in op.inputs]
     views = _views(op, rule, inputs)
-    known = {} if on_gpu else dict(rule.output_bytes)
+    known: dict[int, int | None] = dict(rule.output_bytes)
+    if on_gpu:
+        known = rule.gpu_outputs(op, tuple(inputs), env) if rule.gpu_outputs else {}
     outputs = []
     for slot, tensor in enumerate(op.outputs):
         takes = _takes(rule, slot, tensor, inputs) if rule.forward and slot not in views else ()
@@ -104,7 +108,8 @@ def _effect(graph: StepGraph, index: int, op: Op, rule: Rule | None, env: Env) -
         over = {} if on_gpu else dict(rule.scratch_over)
         sizes = formula(op, tuple(inputs), env)
         scratch = [(size, over.get(number, -1)) for number, size in enumerate(sizes) if size != 0]
-    return Effect(action, outputs, scratch, op.type == "_Retval", rule)
+    workspace = rule.workspace(op, tuple(inputs), env) if rule.workspace and on_gpu else 0
+    return Effect(action, outputs, scratch, op.type == "_Retval", rule, workspace)
 
 
 def _action(op: Op, rule: Rule | None) -> int:

@@ -12,14 +12,14 @@ variables), by whoever owns it. An op may take over an input's buffer only when 
 from __future__ import annotations
 
 from graphmem.graph.model import StepGraph
-from graphmem.runtime.buffers import COPY, SCRATCH, Buffers, Lifetimes
+from graphmem.runtime.buffers import COPY, SCRATCH, WORKSPACE, Buffers, Lifetimes
 from graphmem.runtime.effects import ARGUMENT, COMPUTE, CONSTANT, LIST, MERGE, VARIABLE, Effect
 from graphmem.runtime.executor import Schedule
 from graphmem.runtime.frames import DEAD
 from graphmem.runtime.lists import Lists
 from graphmem.runtime.variables import Variables
 
-__all__ = ["COPY", "SCRATCH", "Lifetimes", "lifetimes"]
+__all__ = ["COPY", "SCRATCH", "WORKSPACE", "Lifetimes", "lifetimes"]
 
 
 def lifetimes(graph: StepGraph, schedule: Schedule, effects: list[Effect]) -> Lifetimes:
@@ -99,7 +99,7 @@ class _Walk:
                 buffer = buffers.new(made)
             value_buffer[value] = buffer
             refs[buffer] += readers[value]
-        if effect.scratch:
+        if effect.scratch or effect.workspace:
             buffers.scratch(index, effect, inputs)
 
     def _constant(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from graphmem.graph.model import StepGraph, Variable
 from graphmem.runtime.allocators import Allocator, OutOfMemory, Stats
-from graphmem.runtime.liveness import SCRATCH, Lifetimes
+from graphmem.runtime.liveness import SCRATCH, WORKSPACE, Lifetimes
 from graphmem.runtime.simulate import Simulation
 
 #: What a handle of an eager variable takes on the CPU (bytes): `VarHandleOp` keeps a tensor of one `ResourceHandle`.
@@ -152,7 +152,10 @@ class _Replay:
         lives, ops = self.lives, self.graph.ops
         counted = [buffer for buffer, nbytes in enumerate(lives.nbytes) if nbytes and not lives.host[buffer]]
         kept, before = set(lives.after.values()), set(lives.before.values())
-        late = [(slot == SCRATCH) == _output_first(ops[op].type) for op, slot in zip(lives.op, lives.slot, strict=True)]
+        late = [
+            slot == WORKSPACE or (slot == SCRATCH) == _output_first(ops[op].type)
+            for op, slot in zip(lives.op, lives.slot, strict=True)
+        ]
         born = [buffer for buffer in counted if not lives.resident[buffer]]
         born.sort(key=lambda buffer: (lives.born[buffer], late[buffer]))
         freed = [
@@ -171,8 +174,11 @@ class _Replay:
         self.numbers += len(lives.nbytes)
         held = {buffer: self.variables[number] for number, buffer in lives.before.items()}
         holders = Counter(self.variables.values())
+        refused: set[int] = set()
 
         def free(buffer: int) -> None:
+            if buffer in refused:
+                return
             number = held.get(buffer, first + buffer)
             holders[number] -= 1
             if holders[number] <= 0 and number != CALLERS:
@@ -185,7 +191,12 @@ class _Replay:
                 free(freed[gone])
                 gone += 1
             self.op = self.ops[position]
-            allocator.alloc(first + buffer, lives.nbytes[buffer] or 0)
+            try:
+                allocator.alloc(first + buffer, lives.nbytes[buffer] or 0)
+            except OutOfMemory:
+                if lives.slot[buffer] != WORKSPACE:
+                    raise
+                refused.add(buffer)  # the convolution is computed without (DnnScratchAllocator)
             if allocator.in_use > most:
                 most = allocator.in_use
                 self.peak, self.position = allocator.stats, position

@@ -1,7 +1,7 @@
 """Have Keras see a GPU that is not there while it traces; nobody else does.
 
-Keras asks TensorFlow for the devices where GPUs have an implementation of their own: cuDNN's LSTM and GRU, data with the
-channels first. Its question is answered as on a machine with a GPU, by who asks it; everyone else gets the truth.
+Keras asks TensorFlow for the devices where GPUs have an implementation of their own: cuDNN's LSTM and GRU, data with
+the channels first. It is answered as on a machine with a GPU; everyone else who asks gets the truth.
 """
 
 from __future__ import annotations

@@ -183,34 +183,3 @@ def test_max_pool_gradient_may_put_its_first_temporary_in_the_pooled_output() ->
     assert rule.scratch_over == ((0, 1),)
     inputs = [f32(4, 32, 32, 16), f32(4, 16, 16, 16), f32(4, 16, 16, 16)]
     assert scratch("MaxPoolGrad", inputs, [inputs[0]], Env()) == [65_536, 131_072]
-
-
-class TestGpu:
-    """From TensorFlow's source."""
-
-    env = Env(device="gpu")
-
-    def test_softmax_holds_the_logits_twice(self) -> None:
-        assert scratch("Softmax", [f32(10, 100)], [f32(10, 100)], self.env) == [4000, 4000]
-        assert scratch("Softmax", [f16(10, 100)], [f16(10, 100)], self.env) == [2000, 4000]
-
-    def test_bias_gradient_only_in_nchw(self) -> None:
-        assert scratch("BiasAddGrad", [f32(2, 8, 8, 4)], [f32(4)], self.env, {"data_format": "NHWC"}) == []
-        assert scratch("BiasAddGrad", [f32(2, 4, 8, 8)], [f32(4)], self.env, {"data_format": "NCHW"}) == [2048]
-
-    @pytest.mark.parametrize(
-        ("size", "taps", "stride", "scratch_bytes"),
-        [
-            (8, 3, 1, [3 * 3 * 4 * 16 * 4]),
-            (8, 3, 2, [3 * 3 * 4 * 16 * 4, 2 * 9 * 9 * 4 * 4]),  # SAME pads 0 before and 1 after
-            (8, 2, 1, [2 * 2 * 4 * 16 * 4, 2 * 9 * 9 * 4 * 4]),
-            (8, 1, 1, []),
-        ],
-    )
-    def test_convolution_copies_filter_and_unevenly_padded_image(
-        self, size: int, taps: int, stride: int, scratch_bytes: list[int]
-    ) -> None:
-        made = size // stride
-        attrs = {"padding": "SAME", "strides": [1, stride, stride, 1], "data_format": "NHWC", "dilations": [1, 1, 1, 1]}
-        inputs, outputs = [f32(2, size, size, 4), f32(taps, taps, 4, 16)], [f32(2, made, made, 16)]
-        assert scratch("Conv2D", inputs, outputs, self.env, attrs) == scratch_bytes
