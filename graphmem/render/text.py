@@ -76,6 +76,8 @@ def _layers(console: Console, report: Report) -> None:
         ("step peak", report.step_peak_bytes, "what the step itself holds at its worst moment"),
         ("needed", report.needed_bytes, _needed(report)),
     ]
+    if report.conv_workspace:
+        rows.insert(4, ("cuDNN", report.conv_workspace["bytes"], _workspace(report)))
     if not report.output_bytes:
         del rows[2]
     table = _grid("left", "right", "wrap")
@@ -88,6 +90,15 @@ def _layers(console: Console, report: Report) -> None:
 def _needed(report: Report) -> str:
     outputs = "outputs + " if report.output_bytes else ""
     return f"resident + inputs + {outputs}step peak{'; a lower bound' if report.at_least else ''}"
+
+
+def _workspace(report: Report) -> str:
+    """What cuDNN's workspace does to the step peak."""
+    peaks = report.conv_workspace["step_peak_bytes"]
+    return (
+        f"workspace for convolutions, in the step peak: that is {format_bytes(peaks['none'])} without, "
+        f"{format_bytes(peaks['typical'])} as is usual, {format_bytes(peaks['limit'])} at most"
+    )
 
 
 def _allocator(report: Report) -> str:
