@@ -223,7 +223,8 @@ def plain(cell: Cell) -> str | int | float | bool | None:
 def as_markdown(table: Table) -> str:
     """A table of GitHub's Markdown, its columns aligned in the source as well."""
     columns, cells = table.for_people()
-    lines = [[_markdown(column.heading) for column in columns], *[[_markdown(cell) for cell in row] for row in cells]]
+    lines = [[in_markdown(column.heading) for column in columns]]
+    lines += [[in_markdown(cell) for cell in row] for row in cells]
     for index in table.bold:
         lines[index + 1] = [f"**{cell}**" if cell else "" for cell in lines[index + 1]]
     widths = [max(3, *map(len, column)) for column in zip_longest(*lines, fillvalue="")]
@@ -235,12 +236,13 @@ def as_markdown(table: Table) -> str:
 
     rule = "|" + "|".join("-" * (w + 2) if left else "-" * (w + 1) + ":" for w, left in zip(widths, sides, strict=True))
     text = [laid_out(lines[0]), rule + "|", *map(laid_out, lines[1:])]
-    head = [_markdown(table.title), ""] if table.title else []
-    notes = [line for note in table.notes for line in ("", _markdown(note))]
+    head = [in_markdown(table.title), ""] if table.title else []
+    notes = [line for note in table.notes for line in ("", in_markdown(note))]
     return "\n".join([*head, *text, *notes]) + "\n"
 
 
-def _markdown(text: str) -> str:
+def in_markdown(text: str) -> str:
+    """A text on one line, its marks escaped, so that Markdown shows it as it is."""
     for mark in "\\|*<`":
         text = text.replace(mark, "\\" + mark)
     return " ".join(text.split())
