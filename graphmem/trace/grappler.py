@@ -99,7 +99,7 @@ def optimise(
     for node in meta.graph_def.node:
         if node.name in arguments:
             _stand_in(node)
-    devices = _devices(device, architecture, memory_bytes)
+    devices = virtual_devices(device, architecture, memory_bytes)
     result = tf_optimizer.OptimizeGraph(config, meta, verbose=False, cluster=cluster.Cluster(devices=devices))
     for node in result.node:
         if node.op == _STAND_IN and node.name in arguments:
@@ -147,7 +147,7 @@ def _stand_in(node: node_def_pb2.NodeDef) -> None:
     node.MergeFrom(attrs)
 
 
-def _devices(device: str, architecture: str, memory_bytes: int) -> list[device_properties_pb2.NamedDevice]:
+def virtual_devices(device: str, architecture: str, memory_bytes: int) -> list[device_properties_pb2.NamedDevice]:
     """The devices of the virtual cluster.
 
     Types, memory sizes and the GPU's architecture decide what is rewritten. Speeds only decide which tensors go to
