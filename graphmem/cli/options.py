@@ -34,8 +34,12 @@ CONFIG_KEYS: dict[str, tuple[type, tuple[str, ...]]] = {
     "top": (int, ()),
     "width": (int, ()),
     "gpus": (dict, ()),
+    "check": (list, ()),
 }
-_TYPE_NAMES = {str: "a text", int: "a whole number of 1 or more", bool: "true or false", dict: "a table"}
+_TYPE_NAMES = {
+    str: "a text", int: "a whole number of 1 or more", bool: "true or false", dict: "a table",
+    list: "an array of tables",
+}  # fmt: skip
 
 
 def configured(start: Path | None = None) -> dict[str, Any]:
@@ -44,12 +48,15 @@ def configured(start: Path | None = None) -> dict[str, Any]:
     Raises:
         TargetError: the file is no TOML, or a key or value of `[tool.graphmem]` is wrong.
     """
+    path = project_file(start)
+    return {} if path is None else _checked(_read(path), path)
+
+
+def project_file(start: Path | None = None) -> Path | None:
+    """The nearest pyproject.toml at or above a folder (default: the current one)."""
     folder = (start or Path.cwd()).resolve()
-    for candidate in (folder, *folder.parents):
-        path = candidate / "pyproject.toml"
-        if path.is_file():
-            return _checked(_read(path), path)
-    return {}
+    candidates = (candidate / "pyproject.toml" for candidate in (folder, *folder.parents))
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def _read(path: Path) -> dict[str, Any]:

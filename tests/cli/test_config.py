@@ -45,7 +45,7 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
 def test_every_key_is_an_option_of_peak() -> None:
     from graphmem.cli.peak import peak
 
-    assert set(CONFIG_KEYS) - {"gpus"} <= {parameter.name for parameter in peak.params}
+    assert set(CONFIG_KEYS) - {"gpus", "check"} <= {parameter.name for parameter in peak.params}
 
 
 @pytest.mark.parametrize(
