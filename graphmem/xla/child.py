@@ -136,7 +136,7 @@ def _start(module: str, folder: Path, flags: Sequence[str]) -> subprocess.Popen[
     words = [sys.executable, "-c", _START.format(module=module), str(folder), _PACKAGE]
     environment = {
         **os.environ,
-        "XLA_FLAGS": " ".join((*flags, f"--xla_dump_to={folder / DUMPS}", "--xla_dump_hlo_as_proto")),
+        "XLA_FLAGS": " ".join((*flags, f"--xla_dump_to='{folder / DUMPS}'", "--xla_dump_hlo_as_proto")),
         "CUDA_VISIBLE_DEVICES": "-1",
         "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "0"),
         "TF_CPP_MIN_LOG_LEVEL": "2",

@@ -142,7 +142,7 @@ def test_what_the_child_is_started_with(run):
         run("prints_environment", flags=("--xla_a=1",))
     told = json.loads(str(raised.value))
     folder = told["TMPDIR"]
-    assert told["XLA_FLAGS"] == f"--xla_a=1 --xla_dump_to={folder}/dumps --xla_dump_hlo_as_proto"
+    assert told["XLA_FLAGS"] == f"--xla_a=1 --xla_dump_to='{folder}/dumps' --xla_dump_hlo_as_proto"
     assert told["CUDA_VISIBLE_DEVICES"] == "-1"
 
 

@@ -72,6 +72,15 @@ def test_the_users_flags_reach_xla_and_are_recorded(monkeypatch):
 
 
 @needs_compiler
+def test_a_folder_for_temporary_files_may_have_blanks_in_its_name(monkeypatch, tmp_path):
+    folder = tmp_path / "my files"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    assert temp_bytes(compile_gpu(module("mlp"), find_gpu("a100")).proto) == 60705816
+    assert list(folder.iterdir()) == []
+
+
+@needs_compiler
 def test_a_flag_that_xla_does_not_know_is_told():
     with pytest.raises(CompilerError, match="XLA does not know --xla_nonsense=1, which XLA_FLAGS gives it"):
         compile_gpu(module("mlp"), find_gpu("a100"), flags=("--xla_nonsense=1",))
