@@ -10,14 +10,20 @@ IN_PLACE = tuple((slot, (0,)) for slot in range(3))
 """Any one output may take over the matrix."""
 
 
-def half_product(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """Products of 16-bit floats are done in float32: copies of both operands and of the product."""
-    if inputs[0].dtype not in ("float16", "bfloat16"):
+def product_copies(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """Operands of another type than the product, as eight-bit weights are, are copied in the product's type.
+
+    Products of 16-bit floats are done in float32: copies of both operands and of the product.
+    """
+    product = op.outputs[0]
+    if others := [tensor for tensor in inputs[:2] if tensor.dtype != product.dtype]:
+        return [copy_of(tensor, product.dtype) for tensor in others]
+    if product.dtype not in ("float16", "bfloat16"):
         return []
-    return [copy_of(tensor, "float32") for tensor in (*inputs[:2], op.outputs[0])]
+    return [copy_of(tensor, "float32") for tensor in (*inputs[:2], product)]
 
 
-register("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3", Rule(cpu_scratch=half_product, source="matmul_op_impl.h"))
+register("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3", Rule(cpu_scratch=product_copies, source="matmul_op_impl.h"))
 register("_FusedMatMul", Rule(source="matmul_op_fused.cc: measured"))
 register("SparseMatMul", Rule(source="sparse_matmul_op.cc"))
 register(

@@ -1,15 +1,24 @@
-"""Quantised tensors: new outputs, without scratch on the CPU."""
+"""Quantised tensors: new outputs, mostly without scratch on the CPU."""
 
 from __future__ import annotations
 
-from graphmem.ops.registry import Rule, register
+from graphmem.graph.model import Op, Tensor
+from graphmem.ops.registry import Env, Rule, register
+from graphmem.ops.sizes import copy_of
 from graphmem.ops.views import FIRST
 
+
+def in_int32(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """The images and what becomes of them, in int32."""
+    return [copy_of(inputs[0], "int32"), copy_of(op.outputs[0], "int32")]
+
+
 register(
-    "QuantizeV2 Dequantize QuantizedRelu QuantizedRelu6 QuantizedReluX QuantizedBiasAdd QuantizedAvgPool"
-    " QuantizedMaxPool QuantizedConv2D QuantizeDownAndShrinkRange RequantizationRange",
+    "QuantizeV2 Dequantize QuantizedRelu QuantizedRelu6 QuantizedReluX QuantizedBiasAdd QuantizedMaxPool"
+    " QuantizedConv2D QuantizeDownAndShrinkRange RequantizationRange",
     Rule(source="quantize_op.cc, quantized_conv_ops.cc and others: measured"),
 )
+register("QuantizedAvgPool", Rule(cpu_scratch=in_int32, source="quantized_pooling_ops.cc: measured"))
 register(
     "QuantizedMatMul QuantizedConcat QuantizedConcatV2 QuantizedResizeBilinear Requantize RequantizePerChannel"
     " RequantizationRangePerChannel",

@@ -11,6 +11,11 @@ def dense_values(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | Non
     return [inputs[1].nbytes]
 
 
+def copied_matrix(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """The sparse matrix again: its indices and its values."""
+    return [inputs[0].nbytes, inputs[1].nbytes]
+
+
 def in_variant(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
     """The matrix that a variant refers to: not known."""
     return [None]
@@ -22,11 +27,12 @@ register(
     Rule(source="sparse_tensor_dense_matmul_op.cc and others: measured"),
 )
 register(
-    "SparseTensorDenseAdd SparseSparseMaximum SparseSparseMinimum SparseSoftmax SparseReduceMax SparseReduceMaxSparse"
+    "SparseTensorDenseAdd SparseSparseMaximum SparseSparseMinimum SparseReduceMax SparseReduceMaxSparse"
     " SparseReduceSumSparse SparseSplit SparseBincount SparseToSparseSetOperation DenseToDenseSetOperation"
     " DenseToSparseSetOperation SetSize DenseCountSparseOutput SparseCountSparseOutput EditDistance",
     Rule(source="sparse_tensor_dense_add_op.cc, set_kernels.cc, count_ops.cc and others: measured"),
 )
+register("SparseSoftmax", Rule(cpu_scratch=copied_matrix, source="sparse_softmax_op.cc: measured"))
 register("SparseCross SparseCrossV2 SparseCrossHashed", Rule(source="sparse_cross_op.cc"))
 register(
     "SparseDenseCwiseMul SparseDenseCwiseAdd SparseDenseCwiseDiv",

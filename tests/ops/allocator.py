@@ -223,7 +223,7 @@ def describe(tf: Any, op: Any) -> dict[str, Any]:
 
 
 def profile(tf: Any, run: Any) -> dict[str, list[tuple[int, str]]]:
-    """Op name -> its allocations while `run` ran."""
+    """Op name -> its allocations while `run` ran; one that names no op is that of the kernel running then."""
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
     with tempfile.TemporaryDirectory() as folder:
@@ -238,9 +238,16 @@ def profile(tf: Any, run: Any) -> dict[str, list[tuple[int, str]]]:
     for plane in space.planes:
         stats = {key: value.name for key, value in plane.stat_metadata.items()}
         for line in plane.lines:
+            kernels = [
+                (event.offset_ps, event.offset_ps + event.duration_ps, name.rpartition(":")[0])
+                for event in line.events
+                if ":" in (name := plane.event_metadata[event.metadata_id].name)
+            ]
             for event in line.events:
                 if plane.event_metadata[event.metadata_id].name.startswith("MemoryAllocation"):
+                    running = [name for start, end, name in kernels if start <= event.offset_ps < end]
                     found: dict[str, Any] = {"time": line.timestamp_ns * 1000 + event.offset_ps}
+                    found["running"] = running[-1] if running else ""
                     for stat in event.stats:
                         which = stat.WhichOneof("value")
                         value = getattr(stat, which)
@@ -248,7 +255,8 @@ def profile(tf: Any, run: Any) -> dict[str, list[tuple[int, str]]]:
                         found[name] = plane.stat_metadata[value].name if which == "ref_value" else value
                     events.append(found)
     for found in sorted(events, key=lambda item: item["time"]):
-        seen.setdefault(found.get("tf_op", ""), []).append((found["requested_bytes"], found.get("region_type", "")))
+        op = found.get("tf_op") or found["running"]
+        seen.setdefault(op, []).append((found["requested_bytes"], found.get("region_type", "")))
     return seen
 
 

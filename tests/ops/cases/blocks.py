@@ -97,6 +97,8 @@ QUANTISED = [
     ),
     Case("QuantizedReshape", {"tensor": _QUANTISED, **scalars("input_min", "input_max")}, {"shape": [48, 32]}),
     Case("BatchMatMulV3", {"x": ("int8", (32, 48)), "y": ("int8", (48, 64))}, {}, {"Tout": "int32"}),
+    Case("BatchMatMulV3", {"x": ("int8", (4, 32, 48)), "y": ("int8", (64, 48))}, {}, {"Tout": "int32", "adj_y": True}),
+    Case("BatchMatMulV3", {"x": ("bfloat16", (32, 48)), "y": ("int8", (48, 64))}, {}, {"Tout": "bfloat16"}),
     Case(
         "UniformQuantize",
         {"input": f32(32, 48), "scales": f32()},
