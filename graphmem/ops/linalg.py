@@ -11,10 +11,7 @@ IN_PLACE = tuple((slot, (0,)) for slot in range(3))
 
 
 def product_copies(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """Operands of another type than the product, as eight-bit weights are, are copied in the product's type.
-
-    Products of 16-bit floats are done in float32: copies of both operands and of the product.
-    """
+    """Copies of operands of another type than the product, in its type; of 16-bit ones and the product, in float32."""
     product = op.outputs[0]
     if others := [tensor for tensor in inputs[:2] if tensor.dtype != product.dtype]:
         return [copy_of(tensor, product.dtype) for tensor in others]
