@@ -95,8 +95,8 @@ def _disguised(function: Any, names: Mapping[str, Any], suffix: str) -> function
     for node in changed.node_def:
         for place, source in enumerate(node.input):
             node.input[place] = slots.get(source, source)
-    for name, source in changed.ret.items():
-        changed.ret[name] = slots.get(source, source)
+    for name in list(changed.ret):
+        changed.ret[name] = slots.get(changed.ret[name], changed.ret[name])
     return changed
 
 

@@ -1,8 +1,8 @@
 """Legacy Keras's LSTM and GRU, traced so that TensorFlow inlines them.
 
 tf_keras puts each such layer into a function of its own, marked as one of two implementations (CPU, cuDNN) between
-which Grappler chooses. TensorFlow then calls that function rather than inline it, under a name that nobody can look up.
-Without the mark it inlines the same ops.
+which Grappler chooses by the device. TensorFlow then calls that function rather than inline it, under a name that nobody
+can look up. Without the mark, and with the implementation that Grappler would choose on a GPU, it inlines the same ops.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOTE = "legacy LSTM and GRU layers are modelled inlined; TensorFlow calls functi
 
 @contextlib.contextmanager
 def inlined(notes: list[str]) -> Iterator[None]:
-    """Trace legacy recurrent layers without the mark; tf_keras is left as it was.
+    """Trace legacy recurrent layers for a GPU, without the mark; tf_keras is left as it was.
 
     Args:
         notes: gets `NOTE` if there was such a layer.
@@ -28,16 +28,20 @@ def inlined(notes: list[str]) -> Iterator[None]:
         return
     utils: Any = importlib.import_module("tf_keras.src.layers.rnn.gru_lstm_utils")
 
+    for_gpu: dict[str, Callable[..., Any]] = {}
+
     def plain_function(name: str, device: str, function: Callable[..., Any], attributes: dict[str, Any]) -> Any:
         import tensorflow as tf
 
         if NOTE not in notes:
             notes.append(NOTE)
-        return tf.function(function, autograph=False)
+        if device == "GPU":
+            for_gpu[name] = tf.function(function, autograph=False)
+        return lambda **given: for_gpu[name](**given)  # called when both are known
 
     original = utils.generate_defun_backend, utils.function_register
     utils.generate_defun_backend = plain_function
-    utils.function_register = lambda *args, **kwargs: None  # the cuDNN twin, which is never called
+    utils.function_register = lambda *args, **kwargs: None  # the twin, which is never called
     try:
         yield
     finally:
