@@ -27,8 +27,8 @@ def both_as_text(graph: Report, xla: Report, *, width: int = 80, color: bool = F
         color: whether ANSI colours are written.
     """
     table = both_as_table(graph, xla)
-    title = headline(graph, width)[0].partition(":")[0]
-    return f"{title}, {verdict(graph, xla)}\n\n{as_text(table, width=width, color=color)}"
+    title = headline(graph, width)[0].partition(": ")[0]
+    return f"{title}: {verdict(graph, xla)}\n\n{as_text(table, width=width, color=color)}"
 
 
 def verdict(graph: Report, xla: Report) -> str:
@@ -39,7 +39,7 @@ def verdict(graph: Report, xla: Report) -> str:
     less, more = (of_xla, of_graph) if of_xla < of_graph else (of_graph, of_xla)
     names = ("compiled by XLA", "op by op") if of_xla < of_graph else ("op by op", "compiled by XLA")
     return (
-        f"{names[0]} needs {1 - less / more:.0%} less than {names[1]}: "
+        f"{names[0]} needs {100 * (1 - less / more):.0f} % less than {names[1]}: "
         f"{format_bytes(less)} instead of {format_bytes(more)}"
     )
 
