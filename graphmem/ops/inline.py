@@ -13,8 +13,8 @@ NEVER_EXPENSIVE = (
     " RefIdentity StopGradient PreventGradient PlaceholderWithDefault Reshape Squeeze ExpandDims EnsureShape Shape"
     " ShapeN Rank Size BroadcastArgs BroadcastGradientArgs ConcatOffset Switch Merge Enter Exit NextIteration"
     " LoopCond _SwitchN RefSwitch RefMerge RefEnter RefExit RefNextIteration DebugIdentity DebugIdentityV2"
-    " DebugIdentityV3 DebugGradientIdentity _VarHandlesOp _ReadVariablesOp StackPush StackPushV2 StackPop StackPopV2 StackClose"
-    " StackCloseV2"
+    " DebugIdentityV3 DebugGradientIdentity _VarHandlesOp _ReadVariablesOp StackPush StackPushV2 StackPop"
+    " StackPopV2 StackClose StackCloseV2"
 )
 
 

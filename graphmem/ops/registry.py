@@ -70,9 +70,7 @@ class Rule:
         variable: "read", "assign" (adopts the value's buffer), "update" (in place; copies if another read is held),
             "sparse" (in place through the handle; switches the variable to copy-on-read) or "".
         handle: the input position of the variable's handle.
-        list_op: for TensorList ops: "reserve", "push", "pop", "set", "get", "resize", "stack", "from_tensor",
-            "scatter", "split", "join" or "length"; for optionals "pack", "fetch" and "unpack"; else
-            "".
+        list_op: what an op does to lists, optionals, stacks or arrays of tensors: a key of `words.LIST_WORDS`, or "".
         control: "switch", "merge", "enter", "exit", "next", "cond" or "".
         source: where the rule comes from: a kernel's file, or "measured".
     """

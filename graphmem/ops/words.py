@@ -28,6 +28,16 @@ LIST_WORDS = {
     "length": "asks the list, holds nothing",
     "pack": "an optional that holds its inputs",
     "fetch": "an optional that holds the next element of a pipeline",
+    "object": "makes a stack or an array without elements",
+    "gradient_object": "the array of an array's gradients",
+    "object_push": "the stack holds its input as well",
+    "object_pop": "hands on the stack's last tensor",
+    "object_set": "the array holds the tensor at an index",
+    "object_get": "hands on a tensor that the array holds",
+    "object_stack": "copies all elements into one tensor",
+    "object_scatter": "the array holds copies of parts of a tensor",
+    "object_size": "asks the array, holds nothing",
+    "object_close": "the stack or array lets go of its tensors",
     "unpack": "hands on what the optional holds",
 }
 CONTROL_WORDS = {

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from graphmem.graph.model import Op, StepGraph, Tensor
 from graphmem.ops.registry import Env, Rule, lookup
 
-COMPUTE, ARGUMENT, CONSTANT, VARIABLE, LIST, MERGE = range(6)
+COMPUTE, ARGUMENT, CONSTANT, VARIABLE, LIST, MERGE, OBJECT = range(7)
 
 #: Elementwise ops that also take lists, element by element (variant_op_registry).
 _ON_LISTS = frozenset({"AddN", "ZerosLike"})
@@ -121,6 +121,8 @@ def _action(op: Op, rule: Rule | None) -> int:
         return COMPUTE
     if rule.variable:
         return VARIABLE
+    if "object" in rule.list_op:
+        return OBJECT
     if rule.list_op or (op.type in _ON_LISTS and op.outputs and op.outputs[0].dtype == "variant"):
         return LIST
     return MERGE if rule.control == "merge" else COMPUTE

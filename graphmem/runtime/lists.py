@@ -26,11 +26,13 @@ class TensorList:
         elements: what it holds, one reference each.
         holders: values, and lists around this one, that hold this object.
         handle: the buffer of the tensor that refers to it, -1 if it has moved on.
+        clears: whether an array lets go of what has been read.
     """
 
     elements: list[Element] = field(default_factory=list)
     holders: int = 0
     handle: int = -1
+    clears: bool = True
 
 
 class Lists:
@@ -47,23 +49,23 @@ class Lists:
 
     def access(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:
         """An op on lists."""
-        self._op = self._graph.ops[index]
+        self.begin(index)
         what = (effect.rule.list_op if effect.rule else "") or "elementwise"
         given = self.of.get(inputs[0]) if inputs and inputs[0] != DEAD else None
         if what in ("stack", "length"):
-            self._copy_out(effect, given, base)
+            self.copy_out(effect, given, base)
         elif what == "get":
             self._get(effect, given, base)
         elif what == "unpack":
             packed = given.elements if given else []
             for slot, output in enumerate(effect.outputs):
-                self._give(base + slot, packed[slot] if slot < len(packed) else None, output.made)
+                self.give(base + slot, packed[slot] if slot < len(packed) else None, output.made)
         elif what == "pop":
             made = self._own(given)
             element = made.elements.pop() if made.elements else None
             self._hold(base, made, effect, index)
-            self._give(base + 1, element, effect.outputs[1].made)
-            self._let_go([element])
+            self.give(base + 1, element, effect.outputs[1].made)
+            self.let_go([element])
         else:
             self._hold(base, self._made(what, index, effect, inputs, given), effect, index)
 
@@ -72,24 +74,24 @@ class Lists:
         if what == "reserve":
             return TensorList()
         if what == "pack":
-            return TensorList([self._taken(value) for value in inputs])
+            return TensorList([self.taken(value) for value in inputs])
         if what == "fetch":
             return TensorList(self._fetched(index, effect))
         if what in ("from_tensor", "split"):
-            return self._set(TensorList(), self._rows(index, effect, 0))
+            return self.put(TensorList(), self.rows(index, effect, 0))
         if what == "elementwise":
             return TensorList(self._like(index, effect, inputs))
         made = self._own(given)
         if what == "push":
-            made.elements.append(self._taken(inputs[1]))
+            made.elements.append(self.taken(inputs[1]))
         elif what == "set":
-            self._set(made, [self._taken(inputs[2])])
+            self.put(made, [self.taken(inputs[2])])
         elif what == "scatter":
-            self._set(made, self._rows(index, effect, 1))
+            self.put(made, self.rows(index, effect, 1))
         elif what == "resize":
             size = self._index()
             if size is not None:
-                self._let_go(made.elements[size[0] :])
+                self.let_go(made.elements[size[0] :])
                 made.elements = made.elements[: size[0]] + [None] * (size[0] - len(made.elements))
         elif what == "join":
             other = self.of.get(inputs[1])
@@ -110,7 +112,7 @@ class Lists:
     def drop(self, held: TensorList) -> None:
         """The list is gone."""
         elements, held.elements = held.elements, []
-        self._let_go(elements)
+        self.let_go(elements)
         if held.handle >= 0:
             self._buffers.unref(held.handle)
             held.handle = -1
@@ -140,21 +142,22 @@ class Lists:
             self._buffers.refs[element] += 1
         return element
 
-    def _taken(self, value: int) -> Element:
+    def taken(self, value: int) -> Element:
         """What a value is, held once more."""
         if value == DEAD:
             return None
         buffer = self._buffers.out.value_buffer[value]
         return self._kept(buffer if buffer >= 0 else self.of.get(value))
 
-    def _let_go(self, elements: list[Element]) -> None:
+    def let_go(self, elements: list[Element]) -> None:
+        """Hold these once less."""
         for element in elements:
             if isinstance(element, TensorList):
                 self.release(element)
             elif element is not None:
                 self._buffers.unref(element)
 
-    def _give(self, value: int, element: Element, made: Made) -> None:
+    def give(self, value: int, element: Element, made: Made) -> None:
         """A value is an element of a list; one that is not set is made."""
         if isinstance(element, TensorList):
             self.of[value] = element
@@ -165,16 +168,31 @@ class Lists:
             self._buffers.give(value, self._buffers.new(made))
 
     def _get(self, effect: Effect, given: TensorList | None, base: int) -> None:
-        elements = given.elements if given else []
-        index = self._index()
-        found = [element for element in elements if element is not None]
-        if index is not None:
-            element = elements[index[0]] if 0 <= index[0] < len(elements) else None
-        else:
-            element = found[0] if found else None  # elements of a list have one size, mostly
-        self._give(base, element, effect.outputs[0].made)
+        place = self.place(given) if given else None
+        element = given.elements[place] if given and place is not None else None
+        self.give(base, element, effect.outputs[0].made)
 
-    def _copy_out(self, effect: Effect, given: TensorList | None, base: int) -> None:
+    def place(self, given: TensorList) -> int | None:
+        """Where the element is that the op reads; if that cannot be told, the first: mostly they have one size."""
+        index = self._index()
+        if index is not None:
+            return index[0] if 0 <= index[0] < len(given.elements) else None
+        return next((place for place, element in enumerate(given.elements) if element is not None), None)
+
+    def begin(self, index: int) -> None:
+        """Another op runs."""
+        self._op = self._graph.ops[index]
+
+    def attribute(self, name: str) -> Any:
+        """An attribute of the op that runs."""
+        return self._op.attrs.get(name)
+
+    @property
+    def op_type(self) -> str:
+        """The type of the op that runs."""
+        return self._op.type
+
+    def copy_out(self, effect: Effect, given: TensorList | None, base: int) -> None:
         """All elements in one tensor: as large as they are together where its own size is unknown."""
         held = [element for element in (given.elements if given else []) if isinstance(element, int)]
         sizes = [self._buffers.made[element].nbytes for element in held]
@@ -185,9 +203,9 @@ class Lists:
             if made.nbytes != 0:
                 self._buffers.give(base + slot, self._buffers.new(made))
 
-    def _set(self, made: TensorList, elements: list[Element]) -> TensorList:
+    def put(self, made: TensorList, elements: list[Element]) -> TensorList:
         """Put elements where the op says, else into the first places that are free."""
-        places = self._index() if self._op.type != "TensorListSplit" else None
+        places = self._index() if "Split" not in self._op.type else None
         for number, element in enumerate(elements):
             if places is not None and number < len(places) and places[number] >= 0:
                 place = places[number]
@@ -195,7 +213,7 @@ class Lists:
                 free = (place for place, other in enumerate(made.elements) if other is None)
                 place = next(free, len(made.elements))
             made.elements += [None] * (place + 1 - len(made.elements))
-            self._let_go([made.elements[place]])
+            self.let_go([made.elements[place]])
             made.elements[place] = element
         return made
 
@@ -211,7 +229,7 @@ class Lists:
             return None
         return [int(item) for item in (value if isinstance(value, (list, tuple)) else [value])]
 
-    def _rows(self, index: int, effect: Effect, place: int) -> list[Element]:
+    def rows(self, index: int, effect: Effect, place: int) -> list[Element]:
         """Every row of an input, or every run of rows, as an element of its own, copied (measured)."""
         producer, slot = self._op.inputs[place]
         tensor = self._graph.ops[producer].outputs[slot]
@@ -219,7 +237,7 @@ class Lists:
         rows = tensor.shape[0] if tensor.shape else None
         if not rows or tensor.nbytes is None:
             return [self._buffers.new(Made(tensor.nbytes, index, 0, False, host), holders=1)] if tensor.nbytes else []
-        lengths = (self._index() or [rows]) if self._op.type == "TensorListSplit" else [1] * rows
+        lengths = (self._index() or [rows]) if "Split" in self._op.type else [1] * rows
         sizes = [tensor.nbytes // rows * length for length in lengths]
         return [self._buffers.new(Made(size, index, 0, False, host), holders=1) if size else None for size in sizes]
 

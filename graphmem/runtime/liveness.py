@@ -12,8 +12,9 @@ variables), by whoever owns it. An op may take over an input's buffer only when 
 from __future__ import annotations
 
 from graphmem.graph.model import StepGraph
+from graphmem.runtime.arrays import Arrays
 from graphmem.runtime.buffers import COPY, SCRATCH, WORKSPACE, Buffers, Lifetimes
-from graphmem.runtime.effects import ARGUMENT, COMPUTE, CONSTANT, LIST, MERGE, VARIABLE, Effect
+from graphmem.runtime.effects import ARGUMENT, COMPUTE, CONSTANT, LIST, MERGE, OBJECT, VARIABLE, Effect
 from graphmem.runtime.executor import Schedule
 from graphmem.runtime.frames import DEAD
 from graphmem.runtime.lists import Lists
@@ -46,6 +47,7 @@ class _Walk:
             CONSTANT: self._constant,
             VARIABLE: self.variables.access,
             LIST: self.lists.access,
+            OBJECT: Arrays(self.lists, self.buffers).access,
         }
 
     def run(self) -> Lifetimes:

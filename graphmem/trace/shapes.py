@@ -21,10 +21,14 @@ from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import c_api_util
 from tensorflow.python.framework.ops import Operation
 
+from graphmem.trace import elements
 from graphmem.trace.placement import COPY
 from graphmem.trace.splice import CALL, RETURN
 
 Shape = tuple["int | None", ...] | None
+
+#: So often what an object holds is looked up again, as what one holds may come out of another.
+_ROUNDS = 4
 
 
 def infer(graph_def: Any, argument_shapes: list[Shape], traced: Any = None) -> dict[str, list[tuple[str, Shape]]]:
@@ -38,11 +42,20 @@ def infer(graph_def: Any, argument_shapes: list[Shape], traced: Any = None) -> d
     Returns:
         node name -> one (TensorFlow dtype name, shape) per output; unknown dimensions are `None`.
     """
-    graph = tf.Graph()
     changed = _with_known_sources(graph_def, argument_shapes)
     if traced is not None:
         _shape_calls(changed, traced)
-    _import(graph, changed)
+    found = _inferred(changed)
+    for _ in range(_ROUNDS):
+        if not elements.tell(changed, found):
+            break
+        found = _inferred(changed)
+    return found
+
+
+def _inferred(graph_def: Any) -> dict[str, list[tuple[str, Shape]]]:
+    graph = tf.Graph()
+    _import(graph, graph_def)
     names: dict[Any, str] = {}
     found: dict[str, list[tuple[str, Shape]]] = {}
     for c_op in graph.new_operations():  # not all that `tf.Graph` makes of an op is needed here

@@ -286,8 +286,11 @@ def functional_while() -> Any:
     shapes: tuple[Any, ...] = ((), (128, 64), (64, 64))
     condition = signed(lambda i, h, w: i < 6, *shapes)
     body = signed(lambda i, h, w: (i + 1, tf.tanh(h @ w), w), *shapes)
-    given = [tf.constant(0), tf.ones((64, 64))]
-    return functional(lambda x: tf.raw_ops.While(input=[given[0], x, given[1]], cond=condition, body=body)[1])
+
+    def loop(x: Any) -> Any:
+        return tf.raw_ops.While(input=[tf.constant(0), x, tf.ones((64, 64))], cond=condition, body=body)[1]
+
+    return functional(loop)
 
 
 @step
@@ -369,6 +372,41 @@ def old(body: Callable[[Any], Any], *shape: int) -> tuple[Any, tuple[Any, ...]]:
 def old_condition() -> Any:
     w = tf.ones((64, 64)).numpy()
     return old(lambda x: v1.cond(tf.reduce_sum(x) > 0, lambda: tf.nn.relu(x @ w) @ w, lambda: x * 2.0), 128, 64)
+
+
+@step
+def old_loop() -> Any:
+    w = (tf.ones((64, 64)) * 0.1).numpy()
+    return old(lambda x: v1.while_loop(lambda i, h: i < 6, lambda i, h: (i + 1, tf.tanh(h @ w)), (0, x))[1], 128, 64)
+
+
+@step
+def old_array() -> Any:
+    w = (tf.ones((64, 64)) * 0.1).numpy()
+
+    def body(x: Any) -> Any:
+        array = tf.TensorArray(tf.float32, 6)
+        return v1.while_loop(lambda i, a: i < 6, lambda i, a: (i + 1, a.write(i, tf.nn.relu(x @ w))), (0, array))[
+            1
+        ].stack()
+
+    return old(body, 64, 64)
+
+
+@step
+def old_rnn() -> Any:
+    w = (tf.ones((64, 64)) * 0.1).numpy()
+
+    def body(x: Any) -> Any:
+        rows, states = tf.TensorArray(tf.float32, 8).unstack(x), tf.TensorArray(tf.float32, 8)
+
+        def cell(i: Any, h: Any, states: Any) -> Any:
+            h = tf.tanh(rows.read(i) + h @ w)
+            return i + 1, h, states.write(i, h)
+
+        return v1.while_loop(lambda i, h, states: i < 8, cell, (0, tf.zeros((32, 64)), states))[2].stack()
+
+    return old(body, 8, 32, 64)
 
 
 def recurrent(layer: Callable[[Any], Any], *, masked: bool = False, batch: int | None = None) -> Callable[[], Any]:

@@ -47,6 +47,9 @@ LOOPS = {
     "legacy_lstm": [10, 10],
     "iterator_in_loop": [4],
     "old_condition": [],
+    "old_loop": [6, 6],
+    "old_array": [6, 6],
+    "old_rnn": [8, 8],
     "simple_rnn": [10, 10],
     "lstm": [10, 10],
     "gru": [10, 10],
@@ -91,8 +94,11 @@ STEADY = [
 ]
 """Steps whose ops TensorFlow runs in one order: the prediction is the measurement, to the byte."""
 
-ALONE = {"steps_per_execution": 4 * 8 * (64 + 64)}
+ALONE = {"steps_per_execution": 4 * 8 * (64 + 64), "iterator_in_loop": 4 * 64 * 64}
 """Bytes that TensorFlow's pipeline makes beside the step, before its peak or after: the batch that comes next."""
+
+ORDERS = 30
+"""TensorFlow's order differs from process to process, and so do the peaks of small loops: some are rare."""
 
 
 @pytest.fixture(scope="module")
@@ -100,11 +106,17 @@ def recorded() -> Recorded:
     return record_all("tests.measure.control_flow_steps", list(LOOPS))
 
 
+_drawn: dict[str, list[Simulation]] = {}
+
+
 def predicted(name: str, recorded: Recorded) -> tuple[list[Simulation], Report, Replay]:
     found = recorded[name]
     assert not isinstance(found, str), found
     graph, done = found
-    drawn = draw(graph, env=Env(threads=THREADS), trips=GIVEN.get(name))
+    if name not in _drawn:
+        orders = 8 if name in STEADY else ORDERS
+        _drawn[name] = draw(graph, env=Env(threads=THREADS), trips=GIVEN.get(name), orders=orders)
+    drawn = _drawn[name]
     return drawn, build_report(drawn[typical([simulation.peak for simulation in drawn])]), done
 
 
@@ -114,7 +126,7 @@ def test_the_measured_peak_is_one_of_those_predicted(name: str, recorded: Record
     assert report.at_least is False
     assert sorted(drawn[0].schedule.loops.values()) == LOOPS[name]
     low, high = report.step_peak_range_bytes
-    assert low * 0.99 - ALONE.get(name, 0) <= done.peak <= high * 1.01
+    assert low * 0.98 - ALONE.get(name, 0) <= done.peak <= high * 1.02 + ALONE.get(name, 0)
 
 
 @pytest.mark.parametrize("name", STEADY)

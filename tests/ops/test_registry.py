@@ -8,7 +8,7 @@ from graphmem.errors import InternalError
 from graphmem.ops import registry
 from graphmem.ops.inline import NEVER_EXPENSIVE
 from graphmem.ops.registry import Rule, all_rules, lookup, register
-from graphmem.ops.words import explain
+from graphmem.ops.words import LIST_WORDS, explain
 
 
 def test_unknown_op_has_no_row() -> None:
@@ -50,7 +50,7 @@ def test_kinds_are_those_of_the_contract() -> None:
     rules = all_rules().values()
     assert {rule.variable for rule in rules} == {"", "read", "assign", "update", "sparse"}
     assert {rule.control for rule in rules} == {"", "switch", "merge", "enter", "exit", "next", "cond"}
-    lists = set("reserve push pop set get resize stack from_tensor scatter split join length pack fetch unpack".split()) | {""}
+    lists = {"", *LIST_WORDS}
     assert {rule.list_op for rule in rules} == lists
 
 
