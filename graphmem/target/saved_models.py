@@ -36,6 +36,18 @@ def load_configuration(path: str) -> Any:
         return _legacy_model(keras, config, training)
 
 
+def load_without_training(path: str) -> Any:
+    """The model that a legacy `.h5` file describes, not compiled and without its weights.
+
+    Raises:
+        TargetError: as `load_configuration`.
+    """
+    config, _, version = _read_h5(path)
+    _refuse_bytecode(config, path)
+    with _reading(path):
+        return _legacy_model(_keras_of(version), config, None)
+
+
 def step_of_saved_model(path: str, options: Options, target: str) -> Step:
     """The step of a SavedModel folder: of the Keras model that it describes, else its serving signature as it stands.
 

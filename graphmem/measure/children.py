@@ -1,0 +1,117 @@
+"""Python in a process of its own: what it is asked is a file, what it answers another, and nothing of it is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import graphmem
+from graphmem.errors import CheckFailed, GraphmemError, InternalError, TargetError, UserCodeError
+
+REQUEST, RESULT = "request.json", "result.json"
+_ERRORS: dict[str, type[GraphmemError]] = {
+    kind.__name__: kind for kind in (TargetError, UserCodeError, CheckFailed, InternalError)
+}
+_PACKAGE = str(Path(graphmem.__file__).parents[1])
+_START = """
+import importlib, sys
+sys.path[:] = sys.path[sys.path[:1] == [""]:]
+if sys.argv[4] not in sys.path:
+    sys.path.append(sys.argv[4])
+importlib.import_module(sys.argv[3]).main(sys.argv[1], int(sys.argv[2]))
+"""
+"""Not `python -m`, under which what lies in the current folder would hide modules."""
+
+
+def ask(module: str, request: dict[str, Any], what: str, timeout: float, settings: dict[str, str]) -> dict[str, Any]:
+    """Have `main(folder, parent)` of a module answer a request in a new process; it and its children end with it.
+
+    Args:
+        module: dotted name; its `main` calls `answer`.
+        what: what the process does, for sentences: "the process that {what}".
+        timeout: seconds after which it is ended.
+        settings: environment variables beside those of this process.
+
+    Raises:
+        CheckFailed: the process was killed, crashed, or ran out of time.
+        TargetError, UserCodeError, CheckFailed, InternalError: as the module raised it.
+    """
+    with tempfile.TemporaryDirectory(prefix="graphmem-") as name:
+        folder = Path(name)
+        (folder / REQUEST).write_text(json.dumps(request))
+        words = [sys.executable, "-c", _START, name, str(os.getpid()), module, _PACKAGE]
+        made = {**os.environ, "TMPDIR": name, **settings}
+        # A session of its own: Ctrl-C reaches this process alone, which ends the child and what that has started.
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=made, start_new_session=True)
+        code = _wait(process, what, timeout)
+        try:
+            result: dict[str, Any] = json.loads((folder / RESULT).read_text())
+        except (OSError, json.JSONDecodeError):
+            raise _ended(code, what) from None
+    if "error" in result:
+        kind = _ERRORS[result["error"]]
+        message, excerpt = result["message"], result["excerpt"]
+        raise UserCodeError(message, excerpt) if kind is UserCodeError else kind(message)
+    return result
+
+
+def answer(folder: str, parent: int, work: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """In the child: do the work that the folder's request describes, leave its result there, and end the process."""
+    _end_with(parent)
+    place = Path(folder)
+    try:
+        result = work(json.loads((place / REQUEST).read_text()))
+    except GraphmemError as error:
+        kind = next((name for name, kind in _ERRORS.items() if isinstance(error, kind)), "InternalError")
+        result = {"error": kind, "message": str(error), "excerpt": getattr(error, "excerpt", "")}
+    (place / RESULT).write_text(json.dumps(result))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # threads that the user's code has started are not waited for
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the parent is gone."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _wait(process: subprocess.Popen[bytes], what: str, timeout: float) -> int:
+    """The exit code; whatever happens meanwhile, the process and its children are gone afterwards."""
+    try:
+        return process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        raise CheckFailed(
+            f"the process that {what} was not done after {timeout:g} s and was stopped; give it more with --timeout."
+        ) from None
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        process.wait()
+
+
+def _ended(code: int, what: str) -> GraphmemError:
+    """Why there is no result."""
+    if code == -signal.SIGKILL:
+        return CheckFailed(f"the process that {what} was killed, most likely because memory ran out.")
+    if code < 0:
+        return CheckFailed(f"the process that {what} crashed ({signal.Signals(-code).name}); -v shows what it wrote.")
+    if code:
+        return InternalError(f"the process that {what} failed (exit code {code}); -v shows what it wrote")
+    return UserCodeError(f"the process that {what} was ended by the code that it ran; -v shows what it wrote.")
