@@ -59,7 +59,8 @@ class Arrays:
 
     def _hold(self, value: int, held: TensorList, index: int, effect: Effect) -> None:
         """The object, which whoever made it holds for the whole step."""
-        for nbytes in HANDLE if "Array" in self._lists.op_type else HANDLE[:1]:
+        sizes = HANDLE if "Array" in self._lists.op_type else HANDLE[:1]
+        for nbytes in () if held.holders else sizes:
             self._buffers.new(Made(nbytes, index, 0, False, effect.outputs[0].made.host), holders=1)
         held.holders += self._buffers.readers[value] + 1
         self._lists.of[value] = held

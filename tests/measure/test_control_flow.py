@@ -91,11 +91,15 @@ STEADY = [
     "vectorised",
     "functional_while",
     "old_condition",
+    "old_loop",
 ]
 """Steps whose ops TensorFlow runs in one order: the prediction is the measurement, to the byte."""
 
-ALONE = {"steps_per_execution": 4 * 8 * (64 + 64), "iterator_in_loop": 4 * 64 * 64}
-"""Bytes that TensorFlow's pipeline makes beside the step, before its peak or after: the batch that comes next."""
+ALONE = {"steps_per_execution": 4 * 8 * (64 + 64), "iterator_in_loop": 3 * 4 * 64 * 64}
+"""Bytes that TensorFlow's pipeline makes beside the step, before its peak or after: the batches that come next."""
+
+MARGIN = {"bidirectional": 0.08}
+"""Two loops beside one another have more orders than can be drawn; else 2 %."""
 
 ORDERS = 30
 """TensorFlow's order differs from process to process, and so do the peaks of small loops: some are rare."""
@@ -126,7 +130,8 @@ def test_the_measured_peak_is_one_of_those_predicted(name: str, recorded: Record
     assert report.at_least is False
     assert sorted(drawn[0].schedule.loops.values()) == LOOPS[name]
     low, high = report.step_peak_range_bytes
-    assert low * 0.98 - ALONE.get(name, 0) <= done.peak <= high * 1.02 + ALONE.get(name, 0)
+    margin, beside = MARGIN.get(name, 0.02), ALONE.get(name, 0)
+    assert low * (1 - margin) - beside <= done.peak <= high * (1 + margin) + beside
 
 
 @pytest.mark.parametrize("name", STEADY)

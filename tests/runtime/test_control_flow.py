@@ -159,3 +159,61 @@ def test_a_popped_element_is_the_pushed_tensor_and_the_list_lets_go_of_the_rest(
     simulation = simulate(_list(False), order="graph")
     assert simulation.total.tolist()[-1] == 4  # the sum; both elements are gone
     assert simulation.peak == 400 + 400 + LIST
+
+
+def test_a_merge_runs_although_what_it_waits_for_is_dead() -> None:
+    graph = _cond(True)
+    index = {op.name: place for place, op in enumerate(graph.ops)}
+    graph.ops[index["merge"]].controls = (index["small"],)
+    names = [graph.ops[place].name for place in simulate(graph, orders=1).schedule.ops]
+    assert "small" not in names
+    assert names[-2:] == ["merge", "return"]
+
+
+def test_a_second_tensor_at_an_index_takes_the_place_of_the_first() -> None:
+    b = _Build()
+    b.add("three", "Const", (), INT, _value=3)
+    b.add("x", "_Arg", (), _x(100), index=0, _arg=["argument", 0])
+    b.add("empty", "TensorListReserve", ("three", "three"), HANDLE)
+    b.add("a", "MatMul", ("x", "x"), _x(100))
+    b.add("set_a", "TensorListSetItem", ("empty", "three", "a"), HANDLE, _const_inputs={"1": 2})
+    b.add("b", "MatMul", ("x", "x"), _x(100))
+    b.add("set_b", "TensorListSetItem", ("set_a", "three", "b"), HANDLE, _const_inputs={"1": 2})
+    b.add("get", "TensorListGetItem", ("set_b", "three", "three"), _x(100), _const_inputs={"1": 2})
+    b.add("return", "_Retval", ("get",), index=0)
+    simulation = simulate(b.graph(), order="graph")
+    assert simulation.total.tolist()[-1] == 400  # the second, which is returned
+    assert simulation.peak == 400 + 400 + LIST
+
+
+def test_a_list_in_a_list_is_handed_on_whole() -> None:
+    b = _Build()
+    b.add("shape", "Const", (), INT, _value=100)
+    b.add("x", "_Arg", (), _x(100), index=0, _arg=["argument", 0])
+    b.add("inner", "EmptyTensorList", ("shape", "shape"), HANDLE)
+    b.add("outer", "EmptyTensorList", ("shape", "shape"), HANDLE)
+    b.add("a", "MatMul", ("x", "x"), _x(100))
+    b.add("push", "TensorListPushBack", ("inner", "a"), HANDLE)
+    b.add("push_list", "TensorListPushBack", ("outer", "push"), HANDLE)
+    b.add("pop_list", "TensorListPopBack", ("push_list", "shape"), HANDLE, HANDLE)
+    b.add("pop", "TensorListPopBack", ("pop_list:1", "shape"), HANDLE, _x(100))
+    b.add("return", "_Retval", ("pop:1",), index=0)
+    simulation = simulate(b.graph(), order="graph")
+    assert simulation.total.tolist()[-1] == 400
+    assert simulation.peak == 400 + 2 * LIST
+
+
+def test_a_loop_that_may_end_early_runs_as_often_as_its_counter_allows() -> None:
+    graph = _loop(6)
+    index = {op.name: place for place, op in enumerate(graph.ops)}
+    condition = graph.ops[index["cond"]]
+    graph.ops += [
+        Op("may_end", "Any", ((index["merge_x"], 0),), (), (BOOL,)),
+        Op("both", "LogicalAnd", ((index["less"], 0), (len(graph.ops), 0)), (), (BOOL,)),
+    ]
+    condition.inputs = ((len(graph.ops) - 1, 0),)
+    simulation = simulate(graph, orders=1)
+    assert simulation.schedule.loops == {"while": 6}
+    assert not simulation.schedule.at_least
+    assert "may end early" in simulation.schedule.assumed[0]
+    assert simulate(graph, orders=1, trips={"while": 2}).schedule.loops == {"while": 2}

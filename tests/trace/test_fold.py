@@ -61,6 +61,15 @@ def test_an_op_that_another_waits_for_still_runs():
     assert folded.ops[5].controls == (3,)
 
 
+def test_a_folded_constant_waits_for_what_its_op_and_its_inputs_waited_for():
+    graph = _graph(1000)
+    graph.ops.append(Op("pivot", "NoOp", (), (), ()))
+    graph.ops[1].controls = (6,)  # a constant in a loop's body waits for the body to begin
+    folded = _fold(graph)
+    names = [op.name for op in folded.ops]
+    assert folded.ops[names.index("tile/folded")].controls == (names.index("pivot"),)
+
+
 def test_stateful_ops_are_not_folded():
     graph = _graph(1000)
     graph.ops[3].type = "RandomUniform"
