@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from tensorflow.core.framework import graph_pb2, node_def_pb2, types_pb2
 from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_graph_pb2
 from tensorflow.python.eager import context
+from tensorflow.python.framework import errors_impl
 from tensorflow.python.grappler import cluster, tf_optimizer
 
 from graphmem.errors import InternalError, TargetError
@@ -39,6 +40,7 @@ def gpu_graph(
     memory_bytes: int = 16 << 30,
     rewrite: bool = True,
     requested: Mapping[str, str] | None = None,
+    notes: list[str] | None = None,
 ) -> graph_pb2.GraphDef:
     """The graph that TensorFlow would execute on a machine with one GPU.
 
@@ -50,6 +52,7 @@ def gpu_graph(
             memory (`_CopyFromGpuToHost` and `_CopyFromHostToGpu` nodes), as it would on that GPU.
         rewrite: whether Grappler runs at all.
         requested: node name -> the device that the user's code asks for, where it does.
+        notes: is told if Grappler fails.
 
     Returns:
         A GraphDef whose nodes are all on a device, with `_Copy` nodes between host and device memory;
@@ -63,7 +66,11 @@ def gpu_graph(
     _check(lowered)
     graph = assign(lowered, place(lowered, requested))
     if rewrite:
-        graph = optimise(graph, control_outputs, device="gpu", architecture=architecture, memory_bytes=memory_bytes)
+        try:
+            graph = optimise(graph, control_outputs, device="gpu", architecture=architecture, memory_bytes=memory_bytes)
+        except errors_impl.OpError as error:  # TensorFlow then runs it as it is (optimize_function_graph_utils.cc)
+            if notes is not None:
+                notes.append(f"TensorFlow's graph rewrites fail, and it goes without: {error.message.splitlines()[0]}")
     return insert_copies(graph)
 
 

@@ -1,8 +1,8 @@
 """Legacy Keras's LSTM and GRU, traced so that TensorFlow inlines them.
 
 tf_keras puts each such layer into a function of its own, marked as one of two implementations (CPU, cuDNN) between
-which Grappler chooses by the device. TensorFlow then calls that function rather than inline it, under a name that nobody
-can look up. Without the mark, and with the implementation that Grappler would choose on a GPU, it inlines the same ops.
+which Grappler chooses by the device. TensorFlow then calls that function rather than inline it, under a name that
+nobody can look up. Without the mark, and with the implementation of GPUs, it inlines the same ops.
 """
 
 from __future__ import annotations

@@ -105,7 +105,9 @@ def _executed(concrete: Any, step: Step, rewrite: bool, gpu: tuple[str, int] | N
     with handover.rewrites(False):
         handed = gpu_only.handed_over_for_gpu(concrete, inputs)
     controls = [op.name for op in concrete.graph.control_outputs]
-    return gpu_graph(handed.executed, controls, architecture=gpu[0], memory_bytes=gpu[1], rewrite=rewrite)
+    return gpu_graph(
+        handed.executed, controls, architecture=gpu[0], memory_bytes=gpu[1], rewrite=rewrite, notes=step.notes
+    )
 
 
 def _stand_ins(concrete: Any, step: Step) -> list[Any]:
