@@ -19,6 +19,7 @@ TENSORFLOW = ("tensorflow", "keras", "tf_keras")
 
 MAY_IMPORT = {
     "errors": set(),
+    "protos": set(),
     "units": {"errors"},
     "collector": set(),
     "devices": {"errors", "units", "xla"},
@@ -26,7 +27,7 @@ MAY_IMPORT = {
     "graph": {"errors", "collector", "units"},
     "ops": {"errors", "units", "graph"},
     "runtime": {"errors", "collector", "units", "settings", "graph", "ops"},
-    "xla": {"errors", "collector", "units", "settings", "graph", "ops", "runtime"},
+    "xla": {"protos", "errors", "collector", "units", "settings", "graph", "ops", "runtime"},
     "report": {"errors", "units", "settings", "graph", "ops", "runtime"},
     "render": {"errors", "units", "settings", "graph", "report"},
     "target": {"errors", "units", "settings", "graph"},

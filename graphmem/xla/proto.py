@@ -1,16 +1,14 @@
 """The part of XLA's `hlo.proto`, `buffer_assignment.proto` and `xla_data.proto` that says who needs how much memory.
 
-The messages are made at run time from the table below, so that a compiled step is read without TensorFlow and with
-whatever version of protobuf is there. Field numbers are those of XLA's public protos, which never reuse one; fields
-that are not listed are skipped.
+A compiled step is read without TensorFlow: see `graphmem.protos`.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from graphmem.errors import InternalError
+from graphmem.protos import message_class
 
 #: Message -> its fields, each "number name type"; a star marks a repeated field.
 _MESSAGES = {
@@ -41,8 +39,6 @@ _MESSAGES = {
     "Event": "1 kind int32, 2 buffer_id int64, 5 share_with_canonical_id int64",
 }
 
-_PACKAGE = "graphmem.xla"
-
 
 def parse(data: bytes) -> Any:
     """The `HloProto` that XLA wrote.
@@ -58,23 +54,6 @@ def parse(data: bytes) -> Any:
         raise InternalError("what the XLA compiler wrote cannot be read as an HloProto") from error
 
 
-@cache
 def _hlo_proto() -> Any:
     """The message class."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    kinds = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="graphmem/xla/hlo.proto", package=_PACKAGE, syntax="proto3")
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for text in fields.split(", "):
-            number, field, kind = text.split()
-            label = kinds.LABEL_REPEATED if field.endswith("*") else kinds.LABEL_OPTIONAL
-            entry = message.field.add(name=field.rstrip("*"), number=int(number), label=label)
-            if kind in _MESSAGES:
-                entry.type, entry.type_name = kinds.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
-            else:
-                entry.type = kinds.Type.Value(f"TYPE_{kind.upper()}")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.HloProto"))
+    return message_class("graphmem.xla", "HloProto", tuple(_MESSAGES.items()))
