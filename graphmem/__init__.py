@@ -5,6 +5,8 @@
 >>> report.peak_bytes, report.render("peak.svg")      # doctest: +SKIP
 """
 
+from graphmem.answers.compare import Comparison
+from graphmem.answers.comparing import compare
 from graphmem.api import analyze, load
 from graphmem.errors import CheckFailed, GraphmemError, InternalError, TargetError, UserCodeError
 from graphmem.report.report import Report
@@ -12,6 +14,7 @@ from graphmem.version import __version__
 
 __all__ = [
     "CheckFailed",
+    "Comparison",
     "GraphmemError",
     "InternalError",
     "Report",
@@ -19,5 +22,6 @@ __all__ = [
     "UserCodeError",
     "__version__",
     "analyze",
+    "compare",
     "load",
 ]

@@ -18,7 +18,12 @@ from graphmem.cli.options import shared_options
 from graphmem.cli.terminal import Terminal, no_more_answers, open_standard_streams
 from graphmem.errors import GraphmemError, InternalError, UserCodeError
 
-VERBS = {"peak": "graphmem.cli.peak", "verify": "graphmem.cli.verify", "ops": "graphmem.cli.ops"}
+VERBS = {
+    "peak": "graphmem.cli.peak",
+    "compare": "graphmem.cli.compare",
+    "verify": "graphmem.cli.verify",
+    "ops": "graphmem.cli.ops",
+}
 """Verb -> the module that defines it under the same name; imported when the verb is used."""
 
 STOPPED = 130
