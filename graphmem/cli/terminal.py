@@ -58,11 +58,15 @@ class Terminal:
             stream.flush()
 
     def progress(self, phase: str) -> None:
-        """The analysis enters a phase: shown by a spinner on a terminal, by a line with -v."""
-        now = time.monotonic()
-        if self.phase and (self.verbose or self.debug):
-            self.complain(f"graphmem: {self.phase}: {now - self._since:.1f} s")
-        self.phase, self._since = phase, now
+        """The analysis enters a phase: shown by a spinner on a terminal, by a line with -v.
+
+        What follows a comma tells how far the phase is: "compiling, 12 s".
+        """
+        name, now = phase.partition(", ")[0], time.monotonic()
+        if name != self.phase:
+            if self.phase and (self.verbose or self.debug):
+                self.complain(f"graphmem: {self.phase}: {now - self._since:.1f} s")
+            self.phase, self._since = name, now
         if self._status is not None and phase:
             self._status.update(f"graphmem: {phase} …")
 

@@ -107,3 +107,14 @@ def test_a_terminal_without_unicode_gets_plain_characters(tmp_path: Path) -> Non
     assert (err, b"?" in out) == (b"", False)
     assert out.decode("ascii").splitlines()[0] == "ResNet50 train step, batch 8: peak 889 MiB (887 - 902 over 8 orders)"
     assert b"8x112x112x64" in out
+
+
+def test_how_far_a_phase_is_makes_no_phase_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = Terminal()
+    terminal.verbose = True
+    for phase in ("compiling, 1 s", "compiling, 2 s", "reading", ""):
+        terminal.progress(phase)
+    assert [line.rpartition(":")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "graphmem: compiling",
+        "graphmem: reading",
+    ]
