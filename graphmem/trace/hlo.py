@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.compiler.xla.service import hlo_pb2
+from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from graphmem.errors import InternalError, TargetError, UserCodeError
@@ -21,6 +21,9 @@ from graphmem.target.user_code import step_errors
 from graphmem.trace import legacy_rnn, scopes, variables
 from graphmem.trace.scopes import Scopes
 from graphmem.trace.xla_export import export, stand_in_variable
+from graphmem.xla.wire import fields
+
+_HOST_PROGRAM_SHAPE = 4  # field of HloModuleProto (xla/service/hlo.proto)
 
 
 @dataclass
@@ -123,8 +126,7 @@ def _parameters(hlo: bytes, arguments: list[Argument], captured: list[Variable])
         UserCodeError: one of those is an argument of the step.
         InternalError: the parameters are not those of the function.
     """
-    module = hlo_pb2.HloModuleProto.FromString(hlo)
-    shapes = [tuple(shape.dimensions) for shape in module.host_program_shape.parameters]
+    shapes = [tuple(shape.dimensions) for shape in _program_shape(hlo).parameters]
     given = [("argument", i) for i in range(len(arguments))] + [("variable", i) for i in range(len(captured))]
     missing = len(given) - len(shapes)
     found: list[tuple[str, int]] = []
@@ -142,3 +144,9 @@ def _parameters(hlo: bytes, arguments: list[Argument], captured: list[Variable])
     if missing:
         raise InternalError(f"the HLO module has {len(shapes)} parameters, the function {len(given)} inputs")
     return found
+
+
+def _program_shape(hlo: bytes) -> Any:
+    """The `ProgramShapeProto` of a serialized module, of which nothing else is read."""
+    begin, end = next((begin, end) for number, begin, end in fields(hlo) if number == _HOST_PROGRAM_SHAPE)
+    return xla_data_pb2.ProgramShapeProto.FromString(hlo[begin:end])

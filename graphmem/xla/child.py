@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import re
 import signal
@@ -22,6 +23,7 @@ from pathlib import Path
 import graphmem
 from graphmem.errors import CompilerError, GraphmemError, UserCodeError
 from graphmem.xla.supervised import DONE, SIGNALLED
+from graphmem.xla.wire import fields
 
 FAILURE = "failure.json"
 """The file in which a child says what went wrong: {"error": "CompilerError" or "UserCodeError", "message": …}."""
@@ -107,28 +109,12 @@ def users_flags(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
 
 def is_complete(path: Path) -> bool:
     """Whether a file holds a whole `HloProto` with a buffer assignment: its last field ends where the file does."""
-    field, length = 0, 0
-    with path.open("rb") as file:
-        size, at = os.fstat(file.fileno()).st_size, 0
-        while at < size:
-            file.seek(at)
-            head = file.read(20)
-            tag, used = _varint(head)
-            length, more = _varint(head[used:])
-            if not used or not more or tag & 7 != 2:  # all fields of HloProto are messages
-                return False
-            field, at = tag >> 3, at + used + more + length
-        return at == size and field == _BUFFER_ASSIGNMENT and length > 0
-
-
-def _varint(data: bytes) -> tuple[int, int]:
-    """A protocol buffer's variable-length number, and how many bytes it takes; 0 bytes: it is cut off."""
-    value = 0
-    for count, byte in enumerate(data[:10]):
-        value |= (byte & 0x7F) << (7 * count)
-        if byte < 0x80:
-            return value, count + 1
-    return 0, 0
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            number, begin, end = max(fields(data), key=lambda field: field[1])
+            return number == _BUFFER_ASSIGNMENT and end > begin
+    except ValueError:  # empty or cut off
+        return False
 
 
 def _start(module: str, folder: Path, flags: Sequence[str]) -> subprocess.Popen[bytes]:
