@@ -5,8 +5,10 @@
 >>> report.peak_bytes, report.render("peak.svg")      # doctest: +SKIP
 """
 
+from graphmem.answers.check import check
 from graphmem.answers.compare import Comparison
 from graphmem.answers.comparing import compare
+from graphmem.answers.diff import diff
 from graphmem.api import analyze, load
 from graphmem.errors import CheckFailed, GraphmemError, InternalError, TargetError, UserCodeError
 from graphmem.report.report import Report
@@ -22,6 +24,8 @@ __all__ = [
     "UserCodeError",
     "__version__",
     "analyze",
+    "check",
     "compare",
+    "diff",
     "load",
 ]

@@ -6,12 +6,14 @@ between versions, never renamed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from graphmem.answers.align import align
 from graphmem.answers.pairing import pairs
+from graphmem.errors import TargetError
 from graphmem.graph.model import PHASES, ROLES
 from graphmem.report.report import FrontierBuffer, Report
 
@@ -251,13 +253,14 @@ def _notes(before: Report, after: Report) -> list[str]:
     notes = []
     open_ended = [name for name, report in (("before", before), ("after", after)) if report.at_least]
     if open_ended:
-        which = "both figures are lower bounds" if len(open_ended) == 2 else f"the figure {open_ended[0]} is a lower bound"
+        one = f"the figure {open_ended[0]} is a lower bound"
+        which = "both figures are lower bounds" if len(open_ended) == 2 else one
         notes.append(f"{which}, as something is unknown: the true change may be another.")
     if any(report.variables_bytes and not report.variables_by_scope for report in (before, after)):
         notes.append("a report of an older graphmem does not say which layer has which variables: they count as none.")
-    low, high = before.needed_range_bytes, after.needed_range_bytes
-    if before.needed_bytes != after.needed_bytes and low[0] <= high[1] and high[0] <= low[1]:
-        notes.append("the ranges over the legal orders overlap: TensorFlow's choice of the order may move the peak as much.")
+    low, high = before.step_peak_range_bytes, after.step_peak_range_bytes
+    if before.step_peak_bytes != after.step_peak_bytes and low[0] <= high[1] and high[0] <= low[1]:
+        notes.append("the ranges of the step peak over the legal orders overlap: another order may move it as much.")
     return notes
 
 
@@ -294,5 +297,33 @@ def _tensor(item: TensorChange) -> dict[str, Any]:
 
     return {
         "status": item.status, "scope": item.any.scope, "role": item.any.role, "phase": item.any.phase,
-        "made_by": item.any.made_by, "change_bytes": item.change, "before": side(item.before), "after": side(item.after),
+        "made_by": item.any.made_by, "change_bytes": item.change,
+        "before": side(item.before), "after": side(item.after),
     }  # fmt: skip
+
+
+def diff(before: Any, after: Any, **how: Any) -> Diff:
+    """What changed from one step to another.
+
+    Args:
+        before, after: a `Report` each, the file of one (".json"), or what `graphmem.analyze` takes.
+        how: options of `graphmem.analyze`, for what is analysed.
+
+    Raises:
+        TargetError: as `graphmem.analyze`, or options are given and nothing is analysed.
+    """
+    if how and all(_is_report(side) for side in (before, after)):
+        raise TargetError(f"both are reports, which {', '.join(how)} cannot change; leave it out.")
+    return diff_reports(*(_report_of(side, how) for side in (before, after)))
+
+
+def _is_report(side: Any) -> bool:
+    return isinstance(side, Report) or (isinstance(side, (str, os.PathLike)) and os.fspath(side).endswith(".json"))
+
+
+def _report_of(side: Any, how: dict[str, Any]) -> Report:
+    from graphmem.api import analyze, load
+
+    if isinstance(side, Report):
+        return side
+    return load(side) if _is_report(side) else analyze(side, **how)

@@ -8,7 +8,7 @@ from graphmem.answers.diff import Change, Diff, LayerChange, TensorChange
 from graphmem.render.patterns import pattern, skeleton
 from graphmem.render.rows import cut_at, plural
 from graphmem.render.tables import Cell, Column, Table
-from graphmem.render.words import short_target, step_words
+from graphmem.render.words import PHASE_WORDS, short_target, step_words
 from graphmem.report.report import FrontierBuffer
 from graphmem.units import format_bytes
 
@@ -21,8 +21,8 @@ def tables_of(diff: Diff, top: int = 10) -> list[Table]:
     Args:
         top: rows of each list.
     """
-    tables = [memory_table(diff), role_table(diff), layer_table(diff, top), tensor_table(diff, top), setting_table(diff)]
-    return [table for table in tables if table.rows]
+    lists = layer_table(diff, top), tensor_table(diff, top), setting_table(diff)
+    return [table for table in (memory_table(diff), role_table(diff), *lists) if table.rows]
 
 
 def memory_table(diff: Diff) -> Table:
@@ -105,8 +105,8 @@ def flat_table(diff: Diff) -> Table:
     return Table((Column("kind"), Column("name"), Column("status"), *_FIGURES), tuple(rows), headline(diff)[0])
 
 
-def headline(diff: Diff) -> tuple[str, str]:
-    """What is compared, and how the peak changed: `a.py → b.py`, `peak 31.3 MiB → 35.8 MiB: 4.50 MiB more (+14.4 %)`."""
+def headline(diff: Diff) -> tuple[str, str, str]:
+    """What is compared, how, and where: `a.py → b.py`, `peak 1.00 MiB → 1.50 MiB: 0.500 MiB more (+50.0 %)`, the op."""
     before, after = diff.before, diff.after
     names = [short_target(report.target) or "a step" for report in (before, after)]
     if names[0] == names[1] and before.target != after.target:
@@ -115,7 +115,14 @@ def headline(diff: Diff) -> tuple[str, str]:
     what = f"{names[0]} → {names[1]}, {steps[0]}" if names[0] != names[1] else f"{names[0]} {steps[0]}"
     what += f" → {steps[1]}" if steps[0] != steps[1] else ""
     sizes = [f"{'at least ' if r.at_least else ''}{format_bytes(r.needed_bytes)}" for r in (before, after)]
-    return what, f"peak {sizes[0]} → {sizes[1]}: {in_words(diff.change, before.needed_bytes)}"
+    return what, f"peak {sizes[0]} → {sizes[1]}: {in_words(diff.change, before.needed_bytes)}", _moments(diff)
+
+
+def _moments(diff: Diff) -> str:
+    """Where the peaks are: `worst moment: backward pass, op MatMul in net/fc → forward pass, op Relu in net/out`."""
+    points = [report.peak for report in (diff.before, diff.after)]
+    said = [f"{PHASE_WORDS.get(p.phase, p.phase)}, op {p.op_type}{f' in {p.scope}' if p.scope else ''}" for p in points]
+    return f"worst moment: {said[0]}" + (f" → {said[1]}" if said[0] != said[1] else ", in both")
 
 
 def in_words(change: int, before: int) -> str:

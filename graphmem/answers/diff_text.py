@@ -28,11 +28,11 @@ def as_text(diff: Diff, width: int = 80, top: int = 10, color: bool = False) -> 
 
 def as_markdown(diff: Diff, top: int = 10) -> str:
     """The diff in GitHub's Markdown, a heading per table."""
-    what, how = headline(diff)
-    parts = [f"**{_plain(what)}**: {_plain(how)}\n"]
+    what, how, where = map(tables.in_markdown, headline(diff))
+    parts = [f"**{what}**: {how}\n", f"{where[0].upper()}{where[1:]}.\n"]
     for table in tables_of(diff, top):
         parts.append(f"### {table.title}\n\n" + tables.as_markdown(_untitled(table)))
-    parts += [f"{_plain(note)}\n" for note in diff.notes]
+    parts += [f"{tables.in_markdown(note)}\n" for note in diff.notes]
     return "\n".join(parts)
 
 
@@ -47,11 +47,6 @@ def _latex(diff: Diff, top: int) -> str:
 
 def _untitled(table: tables.Table) -> tables.Table:
     return tables.Table(table.columns, table.rows, notes=table.notes, bold=table.bold)
-
-
-def _plain(text: str) -> str:
-    """Text whose underscores and stars Markdown leaves alone."""
-    return text.replace("*", "\\*").replace("_", "\\_")
 
 
 FORMATS: dict[str, Callable[[Diff, int], str]] = {

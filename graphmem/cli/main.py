@@ -21,6 +21,8 @@ from graphmem.errors import GraphmemError, InternalError, UserCodeError
 VERBS = {
     "peak": "graphmem.cli.peak",
     "compare": "graphmem.cli.compare",
+    "diff": "graphmem.cli.diff",
+    "check": "graphmem.cli.check",
     "verify": "graphmem.cli.verify",
     "ops": "graphmem.cli.ops",
 }

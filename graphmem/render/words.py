@@ -12,7 +12,7 @@ NO_BREAK = "\ue000"
 """Stands for a blank at which no line is broken, until the lines are laid out."""
 
 _STEPS = {"train": "train step", "test": "test step", "predict": "predict step"}
-_PHASES = {"forward": "forward pass", "backward": "backward pass", "update": "weight update"}
+PHASE_WORDS = {"forward": "forward pass", "backward": "backward pass", "update": "weight update"}
 _DEVICES = {"cpu": "CPU", "gpu": "GPU"}
 _RUNTIMES = {"graph": "op-by-op runtime", "xla": "compiled by XLA"}
 
@@ -63,7 +63,7 @@ def where_is_the_peak(report: Report) -> str:
     """The moment of the peak: phase, op type, layer, position."""
     peak = report.peak
     layer = f" in {shorten(peak.scope.removeprefix(common_prefix(report)), 50)}" if peak.scope else ""
-    phase = _PHASES.get(peak.phase, peak.phase)
+    phase = PHASE_WORDS.get(peak.phase, peak.phase)
     place = f"position {peak.position} of {peak.positions}"
     return f"Worst moment: {phase}, op {peak.op_type}{layer}, {unbroken(place)}"
 
