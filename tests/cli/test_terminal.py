@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from graphmem.cli.terminal import Terminal
+
 PROGRAM = """
 import os, sys, time, types
 from graphmem.cli.main import main
