@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -68,7 +69,6 @@ class PeakMemory:
             limit: bytes, or a text such as "8 GiB"; `None`: the limit of the configuration.
             check: `baseline`, `tolerance`, `strict` of `graphmem.check`.
         """
-        __tracebackhide__ = True
         if not self.reports:
             pytest.fail("peak_memory.assert_below() comes after an analysis: peak_memory(model, batch=32).", False)
         _require(self._item, self.reports[-1], limit, check)
@@ -83,7 +83,6 @@ def peak_memory(request: pytest.FixtureRequest) -> PeakMemory:
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a marked test and check what it returns, or what it analysed."""
-    __tracebackhide__ = True
     marker = pyfuncitem.get_closest_marker(MARKER)
     if marker is None or inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
@@ -93,7 +92,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     returned = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
     analyses = pyfuncitem.stash.setdefault(_analyses, PeakMemory(pyfuncitem))
     if returned is not None:
-        _analyse(analyses, returned)
+        with _in_a_sentence():
+            _analyse(analyses, returned)
     if not analyses.reports:
         pytest.fail(
             f"{pyfuncitem.name} is marked {MARKER}, but returned no model and analysed none with the fixture.",
@@ -118,15 +118,28 @@ def _analyse(analyses: PeakMemory, returned: Any) -> None:
 
 def _require(item: pytest.Item, report: Report, limit: int | str | None, check: dict[str, Any]) -> None:
     """Fail the test if the report does not pass."""
-    __tracebackhide__ = True
     limit = limit if limit is not None else item.config.getini("peak_memory_limit") or None
     if limit is None and check.get("baseline") is None:
         pytest.fail("there is no limit: peak_memory('8 GiB'), or peak_memory_limit in pytest's configuration.", False)
     import graphmem
 
-    verdict: Check = graphmem.check(report, budget=limit, name=report.target, **_beside(item, check))
+    with _in_a_sentence():
+        verdict: Check = graphmem.check(report, budget=limit, name=report.target, **_beside(item, check))
     if not verdict.passed:
         pytest.fail(str(verdict), pytrace=False)
+
+
+@contextlib.contextmanager
+def _in_a_sentence() -> Iterator[None]:
+    """An error that says what is wrong is shown without the way to it."""
+    from graphmem.errors import GraphmemError, InternalError
+
+    try:
+        yield
+    except InternalError:
+        raise
+    except GraphmemError as error:
+        pytest.fail(f"{getattr(error, 'excerpt', '')}\n{error}".strip(), pytrace=False)
 
 
 def _beside(item: pytest.Item, check: dict[str, Any]) -> dict[str, Any]:
