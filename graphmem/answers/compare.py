@@ -18,6 +18,7 @@ SCHEMA = 1
 _SO = "https://stackoverflow.com/q/43137288"
 
 NO_MODEL = "The step has no Keras model whose layers could be counted."
+NO_OUTPUT = "The model declares the output of none of its layers."
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,9 @@ def _from_layers(layers: Layers | None, batch: int, report: Report) -> list[Esti
             made.append(Estimate(number, formula.name, None, None, NO_MODEL, formula.source))
             continue
         found = formula.compute(layers, batch)
+        if found.unknown and not found.value:
+            made.append(Estimate(number, formula.name, None, None, NO_OUTPUT, formula.source))
+            continue
         made.append(
             Estimate(
                 number, formula.name, found.value, _ratio(found.value, report), formula.says, formula.source,
@@ -224,7 +228,10 @@ def _from_layers(layers: Layers | None, batch: int, report: Report) -> list[Esti
 
 
 def _all_tensors(report: Report) -> Estimate:
-    says = "Counts every tensor as if none were ever freed, shared or updated in place; leaves out weights and states."
+    says = (
+        "Counts every tensor as if none were ever freed, shared or updated in place; leaves out weights, states and "
+        "what ops need while they run."
+    )
     size = report.naive_sum_bytes
     name, source = "all tensors of the step", "graphmem's own trace"
     return Estimate(7, name, size, _ratio(size, report), says, source, bool(report.unknown_sizes))

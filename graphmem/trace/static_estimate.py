@@ -9,7 +9,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.python.grappler import cluster, item
 
 from graphmem.trace.grappler import virtual_devices
-from graphmem.trace.placement import DEVICE_NAMES
+from graphmem.trace.placement import COPY, DEVICE_NAMES
 
 _ROOM = 1 << 60
 """Bytes that the virtual devices have: with less than the graph needs, Grappler raises instead of telling."""
@@ -24,6 +24,10 @@ def static_peak(graph: Any, device: str) -> int | str:
     """
     meta = meta_graph_pb2.MetaGraphDef()
     meta.graph_def.CopyFrom(graph)
+    for node in meta.graph_def.node:
+        if node.op == COPY:  # graphmem's own, for what TensorFlow does without an op
+            node.op = "Identity"
+            del node.attr["to"]
     fetched = [node.name for node in graph.node if node.op == "_Retval"]
     meta.collection_def["train_op"].node_list.value.extend(fetched or [node.name for node in graph.node[-1:]])
     devices = virtual_devices(device, "8.0", _ROOM)
@@ -32,5 +36,5 @@ def static_peak(graph: Any, device: str) -> int | str:
     try:
         found = cluster.Cluster(devices=devices).DeterminePeakMemoryUsage(item.Item(meta))
     except (tf.errors.OpError, ValueError, RuntimeError) as error:
-        return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return str(error).strip().partition(". ")[0].partition("\n")[0] or type(error).__name__
     return int(found[DEVICE_NAMES[device]][0]) if DEVICE_NAMES[device] in found else "it names no such device"
