@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -101,7 +100,7 @@ def bert() -> list[list[str]]:
 
 
 def _bert_row(length: int, published: int) -> list[str]:
-    """The largest batch is read off a line through the bytes in use of two batches: both peaks are in the same place."""
+    """The largest batch is read off a line through what two batches take: both peaks are in the same place."""
     from graphmem.xla.cards import find_gpu
 
     pool = find_gpu("TITAN X", [{"TITAN X (Pascal)": TITAN_X}]).pool_bytes
@@ -162,13 +161,15 @@ def main() -> None:
         table = "\n".join("| " + " | ".join(row) + " |" for row in [HEAD, ["---"] * len(HEAD), *rows])
         print(f"{table}\n", flush=True)
         if given.write:
-            begin, end = f"<!-- {name} -->\n", "<!-- end -->"
-            page = PAGE.read_text(encoding="utf-8")
-            changed, count = re.subn(
-                f"{re.escape(begin)}.*?{end}", lambda _: f"{begin}{table}\n{end}", page, flags=re.S
-            )
-            assert count == 1, f"{PAGE} has no place for {name}"
-            PAGE.write_text(changed, encoding="utf-8")
+            PAGE.write_text(put_in(PAGE.read_text(encoding="utf-8"), name, table), encoding="utf-8")
+
+
+def put_in(page: str, name: str, table: str) -> str:
+    """The page with a table in the place of that name."""
+    begin, end = f"<!-- {name} -->\n", "<!-- end -->"
+    before, found, rest = page.partition(begin)
+    assert found, f"the page has no place for {name}"
+    return f"{before}{begin}{table}\n{end}{rest.partition(end)[2]}"
 
 
 HEAD = ["what", "published", "graphmem", "holds"]

@@ -1,9 +1,9 @@
 """cuDNN's recurrent networks: what they keep for the gradient, and what is not known of them.
 
 cuDNN says how much it wants when it is asked, on the card. Of the reserve space two sizes are published: 736,000,000
-bytes for an LSTM and 864,000,000 for a GRU (github.com/pytorch/pytorch/issues/2895, a P100, 2017), which have, by their
-parameters, four layers of 320 units. `KEPT` is what gives their ratio, 23 to 27, and both to the byte for 25,000 samples
-times steps, which the report does not tell. Newer cuDNNs may keep more or less. The workspace is unknown.
+bytes for an LSTM and 864,000,000 for a GRU (github.com/pytorch/pytorch/issues/2895, a P100, 2017), which have, by
+their parameters, four layers of 320 units. `KEPT` is what gives their ratio, 23 to 27, and both to the byte for 25,000
+samples times steps, which the report does not tell. Newer cuDNNs may keep more or less. The workspace is unknown.
 """
 
 from __future__ import annotations
