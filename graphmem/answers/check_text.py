@@ -157,7 +157,8 @@ def _headline(outcome: Outcome) -> str:
     if check is None:
         return f"{outcome.name}: {outcome.error}"
     report, figure = check.report, check.figure
-    named = "" if outcome.name in (report.target, short_target(report.target)) else f" ({short_target(report.target)})"
+    target = short_target(outcome.target)
+    named = "" if not target or outcome.name in (outcome.target, target) else f" ({target})"
     size = f"{'at least ' if figure.at_least else ''}{_size(figure.bytes)} {figure.says}"
     limits = []
     if check.budget is not None:

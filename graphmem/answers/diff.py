@@ -31,7 +31,7 @@ MEMORY = {
 }
 """Line of the memory table -> attribute of the report; the last is the sum of the others."""
 
-SETTINGS = ("target", "step", "batch", "runtime", "device", "order", "orders", "ops")
+SETTINGS = ("target", "step", "batch", "runtime", "device", "card", "order", "orders", "ops")
 """Attributes of a report that are settings, or tell that it is of another step."""
 
 

@@ -8,15 +8,14 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from graphmem.answers.budgets import Entry, Tolerance, read_entries, read_tolerance
+from graphmem.answers.budgets import Entry, read_entries
 from graphmem.answers.check import DEFAULT_TOLERANCE, judge
 from graphmem.answers.check_text import FORMATS, Outcome, all_as_markdown, all_as_text
+from graphmem.cli.check_options import ToleranceType, as_before, of_check, read_baseline
 from graphmem.cli.options import CONFIG_KEYS, Size, Whole, configured, project_file, with_defaults
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, step_options
@@ -40,34 +39,14 @@ Examples:
   graphmem check --format github-benchmark > peaks.json
 """
 
-_FROM_BASELINE = ("threads", "device")
-"""Options that are the baseline's unless they are given: else another machine would give another figure."""
-
 _NOT_OF_CHECKS = ("top", "width", "gpus", "check")
 """Keys of `[tool.graphmem]` that a check does not have."""
-
-_SINGLE = ("budget", "baseline")
 
 
 class CheckCommand(TargetCommand):
     """Takes one target, or none."""
 
     takes = "one TARGET at most"
-
-
-class ToleranceType(click.ParamType[Tolerance]):
-    """A tolerance such as 2% or 100MiB."""
-
-    name = "TOLERANCE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Tolerance:
-        """Read one tolerance; click's usage error if it is none."""
-        if isinstance(value, Tolerance):
-            return value
-        try:
-            return read_tolerance(str(value))
-        except TargetError as error:
-            self.fail(str(error), param, ctx)
 
 
 @click.command(
@@ -177,13 +156,11 @@ def _checked(ctx: click.Context, terminal: Terminal, values: dict[str, Any], ent
     from graphmem.render.as_json import as_json
     from graphmem.render.output import replace_file
 
-    own = _with_entry(ctx, values, entry)
+    own = of_check(ctx, values, entry)
     path = own["baseline"]
-    if path and Path(path).suffix.lower() != ".json":
-        raise TargetError(f"{path} has the ending {Path(path).suffix or 'of no format'}; a baseline is a .json file.")
-    before = _baseline(path, values["update"])
+    before = read_baseline(path, values["update"])
     if before is not None:
-        own |= _as_before(own, _left_open(ctx, entry), before)
+        own |= as_before(ctx, entry, before)
     settings = settings_of(ctx, own)
     if settings.allocator == "bfc" and settings.memory is None and own["budget"] is not None:
         settings = replace(settings, memory=own["budget"])
@@ -204,49 +181,6 @@ def _checked(ctx: click.Context, terminal: Terminal, values: dict[str, Any], ent
         report, name=entry.name, budget=budget, baseline=before, tolerance=own["tolerance"], strict=own["strict"]
     )
     return Outcome(entry.name, entry.target, verdict)
-
-
-def _with_entry(ctx: click.Context, values: dict[str, Any], entry: Entry) -> dict[str, Any]:
-    """The options of one check: those given, else those of its table, else those of `[tool.graphmem]`."""
-    of_entry: dict[str, Any] = {**entry.options, "inputs": entry.inputs, "dims": entry.dims}
-    of_entry |= {"budget": entry.budget, "baseline": entry.baseline or None}
-    of_entry |= {"tolerance": entry.tolerance, "strict": entry.strict}
-    open_ones = {name for name, value in of_entry.items() if value is not None and value != () and not _said(ctx, name)}
-    own = values | {name: of_entry[name] for name in open_ones}
-    return own | {"tolerance": ToleranceType().convert(own["tolerance"], None, ctx)}
-
-
-def _said(ctx: click.Context, name: str) -> bool:
-    """Whether an option is given on the command line."""
-    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def _left_open(ctx: click.Context, entry: Entry) -> list[str]:
-    """Of the options that a baseline decides, those that nobody says."""
-    defaults = configured()
-    said = {name for name in _FROM_BASELINE if _said(ctx, name)} | set(entry.options) | set(defaults)
-    return [name for name in _FROM_BASELINE if name not in said]
-
-
-def _baseline(path: str | None, update: bool) -> Any:
-    """The report of a baseline; `None` if there is none, or none yet."""
-    from graphmem.api import load
-
-    if path is None or (update and not os.path.exists(path)):
-        return None
-    if not os.path.exists(path):
-        raise TargetError(f"there is no baseline {path} yet; make it with --update.")
-    return load(path)
-
-
-def _as_before(own: dict[str, Any], names: list[str], before: Any) -> dict[str, Any]:
-    """What the baseline says of the options that are left open."""
-    found: dict[str, Any] = {}
-    if "threads" in names and str(before.facts.get("threads", "")).isdecimal():
-        found["threads"] = int(before.facts["threads"])
-    if "device" in names:
-        found["device"] = before.device
-    return found
 
 
 def _summarise(terminal: Terminal, outcomes: list[Outcome], top: int) -> None:
