@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-VOCABULARY, LENGTH = 50257, 2048
+VOCABULARY, LENGTH, PADDING = 50257, 2048, 50256
 
 
 class Tokens(layers.Layer):
@@ -27,11 +27,11 @@ class Tokens(layers.Layer):
 
 
 class CausalMask(layers.Layer):
-    """Which token may look at which: those up to itself."""
+    """Which token may look at which: those up to itself that are no padding."""
 
     def call(self, tokens):
         position = tf.range(tokens.shape[1])
-        return position[:, None] >= position
+        return (position[:, None] >= position) & (tokens != PADDING)[:, None, None, :]
 
 
 class Attention(layers.Layer):

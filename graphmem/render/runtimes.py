@@ -28,7 +28,7 @@ def both_as_text(graph: Report, xla: Report, *, width: int = 80, color: bool = F
     """
     table = both_as_table(graph, xla)
     title = headline(graph, width)[0].partition(": ")[0]
-    return f"{title}: {verdict(graph, xla)}\n\n{as_text(table, width=width, color=color)}"
+    return f"{title}\n{verdict(graph, xla)}\n\n{as_text(table, width=width, color=color)}"
 
 
 def verdict(graph: Report, xla: Report) -> str:
@@ -56,9 +56,9 @@ def both_as_table(graph: Report, xla: Report) -> Table:
     ]
     rows = [_row(name, ours, theirs, graph, xla) for name, ours, theirs in lines if ours or theirs]
     notes = [_why(graph, xla)]
-    notes += [f"{name}: {report.facts['runtime']}" for name, report in (("graph", graph), ("xla", xla))
-              if "runtime" in report.facts]  # fmt: skip
-    notes += [f"XLA: {note}" for note in xla.notes]
+    notes += [f"XLA: {note}" for note in xla.notes if note not in graph.notes]
+    notes += [f"Op by op: {note}" for note in graph.notes if note not in xla.notes]
+    notes += [note for note in graph.notes if note in xla.notes]
     return Table(_COLUMNS, tuple(rows), notes=tuple(notes), bold=(0,))
 
 
