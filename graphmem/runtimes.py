@@ -49,7 +49,7 @@ def run_by(step: Step, settings: Settings, progress: Progress) -> StepGraph | Si
     card = device.card if device.named else None
     graph = trace(
         step, device=device.kind, rewrite=settings.rewrite, progress=progress,
-        architecture=card.architecture if card else ARCHITECTURE, gpu_memory=card.memory_bytes if card else GPU_MEMORY,
+        architecture=card.architecture if card else ARCHITECTURE, gpu_memory=settings.limit or GPU_MEMORY,
     )  # fmt: skip
     graph.info |= {"runtime_why": why, "card": card.name if card else ""}
     return graph
