@@ -53,8 +53,8 @@ def trace(
         device: "cpu" or "gpu".
         rewrite: whether TensorFlow's graph rewrites (Grappler) are applied, as they are by default.
         architecture: the GPU's compute capability, such as "8.6": it decides layouts.
-        gpu_memory: bytes that TensorFlow may take of the GPU's memory (virtual_cluster.cc): where Grappler thinks that the step needs more, it has tensors wait in
-            host memory.
+        gpu_memory: bytes that TensorFlow may take of the GPU's memory (virtual_cluster.cc): where Grappler thinks that
+            the step needs more, it has tensors wait in host memory.
         progress: told what goes on, a few words each.
 
     Returns:

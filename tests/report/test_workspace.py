@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from graphmem.errors import TargetError
 from graphmem.graph.model import StepGraph, Tensor, tensor_bytes
 from graphmem.ops.gpu_convolution import RED_ZONES
 from graphmem.ops.registry import Env
@@ -13,6 +14,7 @@ from graphmem.runtime.allocators import OutOfMemory
 from graphmem.runtime.bfc import Bfc
 from graphmem.runtime.replay import replay
 from graphmem.runtime.simulate import Simulation, simulate
+from graphmem.settings import WORKSPACES, Settings
 from tests.graphs import Builder
 
 IMAGE, FILTER, OUT = 4 * 2 * 4 * 8 * 8, 4 * 3 * 3 * 4 * 16, 4 * 2 * 16 * 8 * 8
@@ -75,6 +77,12 @@ def test_there_is_none_on_the_cpu_or_without_convolutions() -> None:
     build.op("one", "RandomUniform", writes=64, device="gpu")
     assert conv_workspace(simulate(build.graph, env=Env(device="gpu"), orders=1)) == {}
     assert workspace_notes({}) == []
+
+
+def test_only_the_three_are_known() -> None:
+    assert [Settings(conv_workspace=mode).conv_workspace for mode in WORKSPACES] == ["none", "typical", "limit"]
+    with pytest.raises(TargetError, match="conv_workspace"):
+        Settings(conv_workspace="much")
 
 
 def test_an_allocator_that_is_short_goes_without() -> None:
