@@ -9,6 +9,7 @@ from graphmem.answers.check import check
 from graphmem.answers.compare import Comparison
 from graphmem.answers.comparing import compare
 from graphmem.answers.diff import diff
+from graphmem.answers.fit import Fit, fit
 from graphmem.api import analyze, load
 from graphmem.errors import CheckFailed, GraphmemError, InternalError, TargetError, UserCodeError
 from graphmem.report.report import Report
@@ -17,6 +18,7 @@ from graphmem.version import __version__
 __all__ = [
     "CheckFailed",
     "Comparison",
+    "Fit",
     "GraphmemError",
     "InternalError",
     "Report",
@@ -27,5 +29,6 @@ __all__ = [
     "check",
     "compare",
     "diff",
+    "fit",
     "load",
 ]

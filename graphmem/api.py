@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from graphmem.collector import collection_paused, existing_objects_kept
@@ -13,9 +14,10 @@ from graphmem.graph.model import StepGraph
 from graphmem.report.report import Report
 from graphmem.runtimes import run_by
 from graphmem.settings import REFERENCE_L3_BYTES, Settings
-from graphmem.target.step import Options
+from graphmem.target.step import Options, Step
 
 if TYPE_CHECKING:
+    from graphmem.ops.registry import Env
     from graphmem.runtime.simulate import Simulation
 
     Traced = StepGraph | Simulation
@@ -81,7 +83,7 @@ def analyze(
         if specs:
             raise TargetError('give the inputs of a target in a file with inputs=("NAME:DTYPE:SHAPE", …).')
         return analyze_target(os.fspath(target), options, settings)
-    return _simulated(_trace_object(target, specs, options, settings), settings, options)
+    return report_of(trace_object(target, specs, options, settings), settings, options)
 
 
 def analyze_target(
@@ -97,7 +99,7 @@ def analyze_target(
     else:
         traced = _trace_target(target, options, [settings], progress)[0]
     progress("simulating")
-    return _simulated(traced, settings, options)
+    return report_of(traced, settings, options)
 
 
 def analyze_each(
@@ -108,7 +110,7 @@ def analyze_each(
         return [analyze_target(target, options, settings, progress) for settings in each]
     traced = _trace_target(target, options, each, progress)
     progress("simulating")
-    return [_simulated(one, settings, options) for one, settings in zip(traced, each, strict=True)]
+    return [report_of(one, settings, options) for one, settings in zip(traced, each, strict=True)]
 
 
 def load(path: str | os.PathLike[str]) -> Report:
@@ -136,24 +138,39 @@ def _trace_target(
 ) -> list[Traced]:
     """What the target is under each of several settings."""
     from graphmem.target.resolve import check_target
-    from graphmem.trace import environment
 
     check_target(target)  # a misspelt one is told before TensorFlow is imported
+    with tracing(progress):
+        from graphmem.target.resolve import resolve
+
+        step = resolve(target, options)
+        return [trace_step(step, settings, progress) for settings in each]
+
+
+@contextmanager
+def tracing(progress: Callable[[str], None] = lambda text: None) -> Iterator[None]:
+    """Within the block TensorFlow is imported, and steps can be resolved and traced: variables own no memory."""
+    from graphmem.trace import environment
+
     environment.prepare()
     progress("importing TensorFlow")
     with collection_paused():
+        import graphmem.target.resolve  # noqa: F401
         from graphmem.target.jit import compiles_watched
-        from graphmem.target.resolve import resolve
         from graphmem.target.weightless import weightless
 
     progress("building")
     with existing_objects_kept(), weightless(), compiles_watched():
-        step = resolve(target, options)
-        traced = [run_by(step, settings, progress) for settings in each]
-    return [_with_onednn(one) for one in traced]
+        yield
 
 
-def _trace_object(target: Any, specs: tuple[Any, ...], options: Options, settings: Settings) -> Traced:
+def trace_step(step: Step, settings: Settings, progress: Callable[[str], None] = lambda text: None) -> Traced:
+    """A step as its runtime has it, ready for `report_of`; to be called within `tracing()`."""
+    return _with_onednn(run_by(step, settings, progress))
+
+
+def trace_object(target: Any, specs: tuple[Any, ...], options: Options, settings: Settings) -> Traced:
+    """What an object that `analyze` takes is under these settings, ready for `report_of`."""
     from graphmem.trace import environment
 
     environment.prepare()
@@ -184,8 +201,8 @@ def _with_onednn(traced: Traced) -> Traced:
 
 
 @collection_paused()
-def _simulated(traced: Traced, settings: Settings, options: Options) -> Report:
-    from graphmem.ops.registry import Env
+def report_of(traced: Traced, settings: Settings, options: Options) -> Report:
+    """The report of what was traced: orders drawn, the allocator replayed."""
     from graphmem.report.build import build_report
     from graphmem.runtime.allocations import replay_all
     from graphmem.runtime.simulate import draw
@@ -194,17 +211,24 @@ def _simulated(traced: Traced, settings: Settings, options: Options) -> Report:
     if not isinstance(traced, StepGraph):
         _no_unused(options)
         return build_report(traced, limit=settings.limit)
-    device, threads = traced.info.get("device", "cpu"), settings.threads or os.cpu_count() or 1
-    env = Env(
-        threads=threads, device=device, l3_bytes=settings.l3_bytes,
-        architecture=traced.info.get("architecture", "8.0"), conv_workspace=settings.conv_workspace,
-    )  # fmt: skip
+    env = env_of(traced, settings)
     drawn = draw(
         traced, order=settings.order, orders=settings.orders, env=env, trips=options.dims, warmup=settings.warmup
     )
     _no_unused(options)
     allocations = replay_all(drawn, settings.replayed, settings.limit) if settings.replayed else None
     return build_report(drawn[typical([simulation.peak for simulation in drawn])], allocations)
+
+
+def env_of(graph: StepGraph, settings: Settings) -> Env:
+    """What formulas of ops depend on besides the op, for a step that was traced."""
+    from graphmem.ops.registry import Env
+
+    return Env(
+        threads=settings.threads or os.cpu_count() or 1, device=graph.info.get("device", "cpu"),
+        l3_bytes=settings.l3_bytes, architecture=graph.info.get("architecture", "8.0"),
+        conv_workspace=settings.conv_workspace,
+    )  # fmt: skip
 
 
 def _no_unused(options: Options) -> None:

@@ -23,7 +23,9 @@ VERBS = {
     "compare": "graphmem.cli.compare",
     "diff": "graphmem.cli.diff",
     "check": "graphmem.cli.check",
+    "fit": "graphmem.cli.fit",
     "verify": "graphmem.cli.verify",
+    "load": "graphmem.cli.load",
     "ops": "graphmem.cli.ops",
 }
 """Verb -> the module that defines it under the same name; imported when the verb is used."""
@@ -38,6 +40,7 @@ Examples:
   graphmem peak train.py
   graphmem peak "model.py:build(depth=50)" --batch 32 -o peak.svg
   graphmem peak app:ResNet50 --batch 8 --device gpu
+  graphmem fit train.py --budget 6GiB
   graphmem verify train.py
   graphmem ops --help
 
