@@ -139,7 +139,8 @@ def _in_a_sentence() -> Iterator[None]:
     except InternalError:
         raise
     except GraphmemError as error:
-        pytest.fail(f"{getattr(error, 'excerpt', '')}\n{error}".strip(), pytrace=False)
+        said = f"{getattr(error, 'excerpt', '')}\n{error}".strip()
+        raise pytest.fail.Exception(said, pytrace=False) from None
 
 
 def _beside(item: pytest.Item, check: dict[str, Any]) -> dict[str, Any]:

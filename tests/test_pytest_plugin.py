@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import entry_points
-from pathlib import Path
 
 import pytest
 
 from tests.answers.test_diff import grown, small
+from tests.markdown import ROOT, blocks
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -39,17 +39,22 @@ def report(name):
 """
 
 
-def run(pytester: pytest.Pytester, tests: str, *options: str) -> pytest.RunResult:
-    """Run these tests beside two saved reports: 12.0 MiB, and 17.0 MiB of which `net/dense` holds most."""
+def run(pytester: pytest.Pytester, tests: str, *options: str, apart: bool = False) -> pytest.RunResult:
+    """Run these tests beside two saved reports: 12.0 MiB, and 17.0 MiB of which `net/dense` holds most.
+
+    Args:
+        apart: in a process of their own, as TensorFlow cannot be imported twice in one.
+    """
     pytester.makepyfile(test_it=tests)
     pytester.path.joinpath("small.json").write_text(small().to_json())
     pytester.path.joinpath("grown.json").write_text(grown().to_json())
     warnings = "-W", "error::pytest.PytestWarning"
-    return pytester.runpytest_inprocess(*LOADED, "-p", "no:cacheprovider", *warnings, *options)
+    start = pytester.runpytest_subprocess if apart else pytester.runpytest_inprocess
+    return start(*LOADED, "-p", "no:cacheprovider", *warnings, *options)
 
 
 def test_the_plugin_is_an_entry_point() -> None:
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["entry-points"]["pytest11"] == {"graphmem": "graphmem.pytest_plugin"}
 
 
@@ -136,7 +141,7 @@ def test_own_limit():
         ("@peak('1', '2')\ndef test_it():\n    pass", "*takes one limit, not 2: peak_memory('8 GiB')."),
         ("def test_it(peak_memory):\n    peak_memory.assert_below('1GiB')", "*assert_below() comes after an analysis*"),
         ("@peak('much')\ndef test_it():\n    return report('small')", "'much' is not a size; write it*"),
-        ("@peak('1GiB')\ndef test_it():\n    return 'gone.py'", "There is no file 'gone.py'*"),
+        ("@peak('1GiB')\ndef test_it():\n    return 'gone.graphmem'", "There is no file 'gone.graphmem'."),
         ("@peak('1GiB', bach=3)\ndef test_it():\n    return 'a.py'", "*unexpected keyword argument 'bach'*"),
         ("@peak('1B')\ndef test_it():\n    assert 1 == 2", "*assert 1 == 2"),
     ],
@@ -145,6 +150,7 @@ def test_what_is_wrong_is_told(pytester: pytest.Pytester, test: str, says: str) 
     result = run(pytester, FROM_FILE + "peak = pytest.mark.peak_memory\n" + test)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([says])
+    result.stdout.no_fnmatch_line("*During handling of*")
 
 
 def test_the_marker_is_known_and_described(pytester: pytest.Pytester) -> None:
@@ -187,6 +193,12 @@ def test_fixture(peak_memory):
 
 
 @pytest.mark.tf
+def test_the_example_of_the_page(pytester: pytest.Pytester) -> None:
+    example = next(block.text for block in blocks(ROOT / "docs" / "check.md") if block.language == "python")
+    run(pytester, example, apart=True).assert_outcomes(passed=2)
+
+
+@pytest.mark.tf
 def test_models_are_analysed(pytester: pytest.Pytester) -> None:
     result = run(pytester, MODEL + """
 OPTIONS = dict(batch=4, device="cpu")
@@ -210,7 +222,7 @@ def test_fixture(peak_memory):
     peak_memory.assert_below("100 kB")
     peak_memory(build(512), **OPTIONS)
     peak_memory.assert_below("100 kB")
-""", "--junitxml=out.xml")  # fmt: skip
+""", "--junitxml=out.xml", apart=True)  # fmt: skip
     result.assert_outcomes(passed=1, failed=3)
     result.stdout.fnmatch_lines(["*/wide *", "*FAILED test_it.py::test_wide*", "*FAILED*test_all_that*",
                                  "*FAILED*test_fixture*"])  # fmt: skip

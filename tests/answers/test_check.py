@@ -13,10 +13,12 @@ import graphmem
 from graphmem.answers.budgets import OWN_KEYS, Entry, Tolerance, read_entries, read_tolerance
 from graphmem.answers.check import Check, Figure, figure_of, judge
 from graphmem.answers.check_text import FORMATS, Outcome, all_as_text, summary
+from graphmem.cli.options import CONFIG_KEYS, configured
 from graphmem.errors import CheckFailed, TargetError
 from graphmem.report.report import Report
 from tests.answers.test_diff import grown, small
 from tests.example_reports import MIB, mlp, report_of
+from tests.markdown import ROOT, blocks
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -272,6 +274,16 @@ def test_what_is_wrong_with_an_entry_is_named(text: str, says: str) -> None:
         entries(text)
     assert says in str(caught.value)
     assert str(caught.value).startswith("p.toml: ")
+
+
+def test_the_example_of_the_page(tmp_path) -> None:
+    block = next(block.text for block in blocks(ROOT / "docs" / "check.md") if block.language == "toml")
+    (tmp_path / "pyproject.toml").write_text(block)
+    table = configured(tmp_path)
+    train, large = read_entries(table.pop("check"), "p.toml", CONFIG_KEYS)
+    assert table == {"device": "gpu", "threads": 8}
+    assert (train.budget, train.baseline, large.name, large.strict) == (8 << 30, "peaks/train.json", "large", True)
+    assert (large.options, large.dims) == ({"batch": 64, "allocator": "bfc"}, (("sequence", 128),))
 
 
 def test_python(tmp_path) -> None:
