@@ -1,0 +1,1 @@
+"""Do graphs, variables or event files grow over consecutive models?"""
