@@ -26,6 +26,7 @@ VERBS = {
     "fit": "graphmem.cli.fit",
     "verify": "graphmem.cli.verify",
     "load": "graphmem.cli.load",
+    "growth": "graphmem.cli.growth",
     "ops": "graphmem.cli.ops",
 }
 """Verb -> the module that defines it under the same name; imported when the verb is used."""
