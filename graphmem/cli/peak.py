@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from graphmem.cli.options import Whole, with_defaults
+from graphmem.cli.options import with_defaults
+from graphmem.cli.picture_options import choices_of, columns_of, picture_options
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
 from graphmem.cli.terminal import Terminal, answer, wants_color
@@ -25,6 +26,7 @@ HELP = f"""Peak memory of one step of TARGET: how much, when, and what holds it.
 Examples:
   graphmem peak train.py
   graphmem peak train.py -o peak.svg -o peak.json -- --epochs 3
+  graphmem peak train.py -o peak.timeline.pdf --caption --width 84mm
   graphmem peak app:ResNet50 --batch 32 --optimizer sgd
   graphmem peak model.py:step --input x:float32:8x224x224x3 --input y:int32:8
   graphmem peak net.keras --step predict --batch 1 --json
@@ -40,9 +42,10 @@ Examples:
 @target_options
 @runtime_options((*RUNTIMES, "both"))
 @click.option("--top", type=WHOLE, default=10, show_default=True, metavar="N", help="Rows of each list; JSON has all.")
-@click.option("--width", type=Whole(60), metavar="N", help="Columns; default: the terminal's, else 80.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
-              help="Also write FILE (.svg .png .pdf .dot .json .txt .html .csv .graphmem); repeatable.")  # fmt: skip
+              help="Also write FILE (.svg .png .pdf .dot, .txt .html .tex .md .json, .csv .graphml .trace.json "
+                   ".graphmem and more, see docs/report.md); repeatable.")  # fmt: skip
+@picture_options
 @click.option("-f", "--force", is_flag=True, help="Replace existing files.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.pass_context
@@ -52,7 +55,7 @@ def peak(ctx: click.Context, **given: Any) -> None:
 
     terminal: Terminal = ctx.obj
     values = with_defaults(ctx, given)
-    check_outputs(values["outputs"], values["force"])
+    check_outputs(values["outputs"], values["force"], choices=choices_of(values))
     if values["runtime"] == "both":
         _peak_of_both(ctx, terminal, values)
         return
@@ -75,7 +78,7 @@ def _peak_of_both(ctx: click.Context, terminal: Terminal, values: dict[str, Any]
     if values["as_json"]:
         answer(json.dumps(both_as_dict(*reports), indent=1) + "\n")
     else:
-        width = values["width"] or max(_columns(), 60)
+        width = columns_of(values) or max(_columns(), 60)
         answer(both_as_text(*reports, width=width, color=wants_color(sys.stdout)))
 
 
@@ -83,8 +86,7 @@ def _show(terminal: Terminal, report: Any, values: dict[str, Any]) -> None:
     """Write the files, print the answer."""
     from graphmem.render.output import write_reports
 
-    write_reports(report, values["outputs"], force=values["force"], top=values["top"])
-    for path in values["outputs"]:
+    for path in write_reports(report, values["outputs"], force=values["force"], choices=choices_of(values)):
         terminal.say(f"Wrote {path}")
     if values["as_json"]:
         from graphmem.render.as_json import as_json
@@ -93,7 +95,7 @@ def _show(terminal: Terminal, report: Any, values: dict[str, Any]) -> None:
     else:
         from graphmem.render.text import as_text
 
-        width = values["width"] or max(_columns(), 60)
+        width = columns_of(values) or max(_columns(), 60)
         answer(as_text(report, width=width, top=values["top"], color=wants_color(sys.stdout)))
 
 

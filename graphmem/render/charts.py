@@ -97,7 +97,7 @@ def picture(draw: Callable[[Figure], None], size: tuple[float, float], ending: s
 
     style: dict[Any, Any] = {
         "svg.hashsalt": "graphmem", "svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 8,
-        "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"],
+        "hatch.linewidth": 0.5, "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"],
     }  # fmt: skip
     with matplotlib.rc_context(style):
         figure = Figure(figsize=size, layout="constrained")

@@ -1,40 +1,62 @@
-"""Reports to files: the ending decides the format; a file is whole or not there."""
+"""Reports to files: the ending decides the format; a file is whole or not there.
+
+An ending may have two parts (`.trace.json`); the longest that fits decides. What is in a picture is said by its name
+(`peak.timeline.svg`) or by `Choices`.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from graphmem.errors import TargetError
+from graphmem.render.choices import Choices, check_choices, kind_of
+from graphmem.render.formats import FORMATS, draw
 from graphmem.report.report import Report
 
-PICTURES = (".svg", ".png", ".pdf")
 
-
-def check_outputs(paths: Sequence[str], force: bool = False, endings: Sequence[str] = ()) -> None:
+def check_outputs(
+    paths: Sequence[str], force: bool = False, endings: Sequence[str] = (), choices: Choices | None = None
+) -> None:
     """Find out before a long analysis whether these files can be written.
 
     Args:
         paths: the files.
         force: whether existing files may be replaced.
         endings: which endings there are, for files other than reports.
+        choices: what a report's pictures are to be.
 
     Raises:
         TargetError: unknown ending, a file that exists without `force`, a missing or unwritable folder, one file named
-            twice, no program to draw pictures with.
+            twice, no program to draw pictures with, a choice that changes nothing.
     """
     seen: set[str] = set()
-    for path in paths:
-        _check(path, force, endings)
+    if not endings:
+        check_choices(paths, choices or Choices())
+    for path in [*paths, *(caption_path(path) for path in paths if _has_caption(path, choices))]:
+        _check(path, force, endings, choices or Choices())
         place = os.path.realpath(path)
         if place in seen:
             raise TargetError(f"{path} is named twice as an output; name each file once.")
         seen.add(place)
 
 
-def _check(path: str, force: bool, endings: Sequence[str]) -> None:
-    ending = _ending(path, endings or tuple(FORMATS))
+def _has_caption(path: str, choices: Choices | None) -> bool:
+    return choices is not None and choices.caption and bool(kind_of(path, choices))
+
+
+def caption_path(path: str) -> str:
+    """Where the caption of a picture goes: beside it, for LaTeX where the picture is one that LaTeX takes.
+
+    >>> caption_path("fig/peak.pdf"), caption_path("peak.svg")
+    ('fig/peak.pdf.caption.tex', 'peak.svg.caption.txt')
+    """
+    return f"{path}.caption.{'tex' if path.lower().endswith('.pdf') else 'txt'}"
+
+
+def _check(path: str, force: bool, endings: Sequence[str], choices: Choices) -> None:
+    _ending(path, endings or tuple(FORMATS))
     folder = Path(path).parent
     if os.path.isdir(path):
         raise TargetError(f"{path} is a folder; name a file in it, such as {Path(path) / 'peak.svg'}.")
@@ -48,7 +70,7 @@ def _check(path: str, force: bool, endings: Sequence[str]) -> None:
         os.unlink(_temporary(path))
     except OSError as error:
         raise TargetError(f"{path} cannot be written: {error.strerror}; choose another place.") from error
-    if ending in PICTURES and not endings:
+    if not endings and kind_of(path, choices) == "frontier":
         from graphmem.render.engines import find_engine
 
         if find_engine() is None:
@@ -56,34 +78,58 @@ def _check(path: str, force: bool, endings: Sequence[str]) -> None:
 
 
 def _ending(path: str, endings: Sequence[str]) -> str:
-    ending = Path(path).suffix.lower()
-    if ending not in endings:
+    name = Path(path).name.lower()
+    found = [ending for ending in endings if name.endswith(ending) and len(name) > len(ending)]
+    if not found:
+        ending = Path(path).suffix.lower()
         named = f"the ending {ending}" if ending else "no ending"
         raise TargetError(f"{path} has {named}, which tells no format; the endings are {', '.join(endings)}.")
-    return ending
+    return max(found, key=len)
 
 
-def write_report(report: Report, path: str, *, force: bool = False, top: int = 10) -> None:
+def write_report(report: Report, path: str, *, force: bool = False, choices: Choices | None = None) -> None:
     """Write a report to a file in the format of its ending.
 
     Args:
         report: what to write.
         path: the file; its ending is one of `FORMATS`.
         force: whether an existing file is replaced.
-        top: rows of each list, in text.
+        choices: what a picture is to be, how many rows a text has.
 
     Raises:
-        TargetError: as `check_outputs`; or a report loaded from JSON is to be saved as a trace.
+        TargetError: as `check_outputs`; or a report loaded from JSON lacks what the file is to hold.
     """
-    write_reports(report, [path], force=force, top=top)
+    write_reports(report, [path], force=force, choices=choices)
 
 
-def write_reports(report: Report, paths: Sequence[str], *, force: bool = False, top: int = 10) -> None:
-    """As `write_report`, for several files: none is written before all are rendered."""
-    check_outputs(paths, force)
-    contents = [FORMATS[_ending(path, tuple(FORMATS))](report, top) for path in paths]
-    for path, content in zip(paths, contents, strict=True):
+def write_reports(
+    report: Report, paths: Sequence[str], *, force: bool = False, choices: Choices | None = None
+) -> list[str]:
+    """As `write_report`, for several files: none is written before all are rendered. What was written is returned."""
+    chosen = choices or Choices()
+    check_outputs(paths, force, choices=chosen)
+    contents: dict[str, bytes] = {}
+    for path in paths:
+        contents[path] = _content(report, path, chosen)
+        if _has_caption(path, chosen):
+            contents[caption_path(path)] = _caption(report, path, chosen)
+    for path, content in contents.items():
         replace_file(path, content)
+    return list(contents)
+
+
+def _content(report: Report, path: str, choices: Choices) -> bytes:
+    ending = _ending(path, tuple(FORMATS))
+    kind = kind_of(path, choices)
+    return draw(report, kind, ending, choices) if kind else FORMATS[ending](report, choices)
+
+
+def _caption(report: Report, path: str, choices: Choices) -> bytes:
+    from graphmem.render.caption import caption
+    from graphmem.render.tables import in_latex
+
+    text = caption(report, kind_of(path, choices), choices.by)
+    return f"{in_latex(text) + '%' if caption_path(path).endswith('.tex') else text}\n".encode()
 
 
 def replace_file(path: str, content: bytes) -> None:
@@ -108,67 +154,3 @@ def replace_file(path: str, content: bytes) -> None:
 
 def _temporary(path: str) -> str:
     return f"{path}.{os.getpid()}.tmp"
-
-
-def _picture(fmt: str) -> Callable[[Report, int], bytes]:
-    def render(report: Report, top: int) -> bytes:
-        from graphmem.render.engines import render_dot
-        from graphmem.render.frontier import frontier_dot
-
-        return render_dot(frontier_dot(report), fmt)
-
-    return render
-
-
-def _dot(report: Report, top: int) -> bytes:
-    from graphmem.render.frontier import frontier_dot
-
-    return frontier_dot(report).encode()
-
-
-def _json(report: Report, top: int) -> bytes:
-    from graphmem.render.as_json import as_json
-
-    return (as_json(report, timeline=True) + "\n").encode()
-
-
-def _text(report: Report, top: int) -> bytes:
-    from graphmem.render.text import as_text
-
-    return as_text(report, width=120, top=top).encode()
-
-
-def _html(report: Report, top: int) -> bytes:
-    from graphmem.render.notebook import as_page
-
-    return as_page(report).encode()
-
-
-def _trace(report: Report, top: int) -> bytes:
-    from graphmem.graph.store import to_bytes
-    from graphmem.report.lifetimes import graph_to_save
-
-    if report.simulation is None:
-        raise TargetError("a report loaded from JSON holds no graph to save as a trace; analyse its target again.")
-    return to_bytes(graph_to_save(report.simulation))
-
-
-def _lifetimes(report: Report, top: int) -> bytes:
-    from graphmem.graph.lifetimes_csv import write_lifetimes
-    from graphmem.report.lifetimes import lifetimes_of
-
-    if report.simulation is None:
-        raise TargetError("a report loaded from JSON holds no lifetimes to write; analyse its target again.")
-    return write_lifetimes(lifetimes_of(report.simulation)).encode()
-
-
-FORMATS: dict[str, Callable[[Report, int], bytes]] = {
-    **{ending: _picture(ending[1:]) for ending in PICTURES},
-    ".dot": _dot,
-    ".json": _json,
-    ".txt": _text,
-    ".html": _html,
-    ".csv": _lifetimes,
-    ".graphmem": _trace,
-}
-"""Ending -> (report, rows of a list) -> the file's content."""

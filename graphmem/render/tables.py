@@ -269,11 +269,12 @@ def as_latex(table: Table) -> str:
 
 
 def _latex_row(cells: Sequence[str], bold: bool = False) -> str:
-    parts = [_latex(cell) for cell in cells]
+    parts = [in_latex(cell) for cell in cells]
     return " & ".join(f"\\textbf{{{part}}}" if bold and part else part for part in parts) + " \\\\"
 
 
-def _latex(text: str) -> str:
+def in_latex(text: str) -> str:
+    """A text on one line, as LaTeX source that prints it."""
     return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
 
 

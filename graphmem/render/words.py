@@ -24,7 +24,7 @@ def headline(report: Report, width: int) -> list[str]:
     """
     what = step_words(report.step, report.batch)
     figure = f"peak {'at least ' if report.at_least else ''}{format_bytes(report.needed_bytes)}"
-    spread = _spread(report)
+    spread = headline_range(report)
     name = short_target(report.target)
     line = f"{name} {what}: {figure} ({spread})".lstrip() if spread else f"{name} {what}: {figure}".lstrip()
     if len(line) <= width:
@@ -48,7 +48,7 @@ def short_target(target: str) -> str:
     return f"{path.replace(chr(92), '/').rstrip('/').rpartition('/')[2]}{colon}{rest}"
 
 
-def _spread(report: Report) -> str:
+def headline_range(report: Report) -> str:
     """The range over the orders, in the unit and with the decimals of the peak itself; "" for one order."""
     if report.orders < 2:
         return ""

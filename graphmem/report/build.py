@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from graphmem.graph.model import StepGraph
@@ -13,9 +14,7 @@ from graphmem.runtime.allocations import Allocations
 from graphmem.runtime.simulate import Simulation
 
 
-def build_report(
-    simulation: Simulation, allocations: Allocations | None = None, *, limit: int | None = None
-) -> Report:
+def build_report(simulation: Simulation, allocations: Allocations | None = None, *, limit: int | None = None) -> Report:
     """Everything that graphmem says about one simulated step; `StepGraph.info` says what was traced and how.
 
     Args:
@@ -57,7 +56,7 @@ def build_report(
         other_state_bytes=_variables(graph, "other state"),
         argument_bytes=_arguments(graph),
         constant_bytes=_constants(simulation),
-        output_bytes=info["xla"]["output_bytes"] if by_xla else 0,
+        output_bytes=_outputs(simulation),
         step_peak_bytes=simulation.peak,
         step_peak_range_bytes=(min(simulation.peaks), max(simulation.peaks)),
         naive_sum_bytes=compiled.naive_sum(simulation) if by_xla else _naive_sum(simulation),
@@ -80,7 +79,7 @@ def build_report(
         conv_workspace=workspace,
         runtime_reason=info.get("runtime_why", ""),
         card=info.get("card", ""),
-        timeline=attribute.timeline_by_role(simulation),
+        timeline=replace(attribute.timeline_by_role(simulation), held=_held(simulation)),
         variables_by_scope=attribute.variables_by_scope(graph),
         simulation=simulation,
     )
@@ -115,6 +114,19 @@ def _constants(simulation: Simulation) -> int:
         if not (on_gpu and tensor.host)
     )
     return made + _variables(simulation.graph, "constant")
+
+
+def _outputs(simulation: Simulation) -> int:
+    """What is allocated for results before the step starts, as XLA does (bytes)."""
+    return int(simulation.graph.info["xla"]["output_bytes"]) if compiled.is_compiled(simulation) else 0
+
+
+def _held(simulation: Simulation) -> dict[str, int]:
+    """Role -> bytes that are there for the whole step, those that `Report.needed_bytes` has besides the step peak."""
+    graph = simulation.graph
+    sizes = {role: _variables(graph, role) for role in ("weight", "optimizer state", "other state")}
+    sizes |= {"input": _arguments(graph), "constant": _constants(simulation), "output": _outputs(simulation)}
+    return {role: size for role, size in sizes.items() if size}
 
 
 def _naive_sum(simulation: Simulation) -> int:

@@ -15,6 +15,7 @@ from graphmem.errors import InternalError, TargetError
 
 if TYPE_CHECKING:
     import networkx
+    from matplotlib.axes import Axes
 
     from graphmem.runtime.simulate import Simulation
 
@@ -92,11 +93,28 @@ class Timeline:
         total: one figure per position.
         by_role: role -> one figure per position; they add up to `total`.
         phases: (phase, first position, last position + 1) of each run of positions.
+        held: role -> bytes that are there for the whole step, which `total` leaves out; empty in reports of an older
+            graphmem.
     """
 
     total: list[int]
     by_role: dict[str, list[int]]
     phases: list[tuple[str, int, int]]
+    held: dict[str, int] = field(default_factory=dict)
+
+    def plot(self, ax: Axes | None = None, *, theme: str = "light") -> Axes:
+        """Draw it with matplotlib: bytes alive at each position, stacked by role, what is held all along at the foot.
+
+        Args:
+            ax: axes to draw into; `None`: those of a new figure of pyplot.
+            theme: "light", "dark" or "print".
+
+        Raises:
+            TargetError: an unknown theme.
+        """
+        from graphmem.render.timeline import plot
+
+        return plot(self, ax, theme)
 
 
 @dataclass(frozen=True)
@@ -275,15 +293,29 @@ class Report:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise TargetError(f"this graphmem report is damaged: {error}.") from error
 
-    def render(self, path: str, *, force: bool = False) -> None:
-        """Write the report to a file; its ending decides the format (svg, png, pdf, dot, json, txt, html, graphmem).
+    def render(
+        self, path: str, *, force: bool = False, picture: str = "frontier", by: str = "role", theme: str = "light",
+        width: float | None = None, caption: bool = False,
+    ) -> None:  # fmt: skip
+        """Write the report to a file; its ending decides the format, see `docs/report.md`.
+
+        Args:
+            path: the file; "x.timeline.svg" and "x.lifetimes.svg" say which picture they are.
+            force: whether an existing file is replaced.
+            picture: "frontier", "timeline" or "lifetimes", for a picture whose name does not say.
+            by: what a timeline is stacked by, "role" or "scope".
+            theme: "light", "dark" or "print", of a timeline or a lifetime map.
+            width: of a timeline or a lifetime map, in millimetres; `None`: 84, one column of a paper.
+            caption: whether a caption is written beside a picture.
 
         Raises:
-            TargetError: unknown ending, existing file without `force`, unwritable place.
+            TargetError: unknown ending, existing file without `force`, unwritable place, a choice that changes nothing.
         """
+        from graphmem.render.choices import Choices
         from graphmem.render.output import write_report
 
-        write_report(self, path, force=force)
+        choices = Choices(picture=picture, by=by, theme=theme, width=width, caption=caption)
+        write_report(self, path, force=force, choices=choices)
 
     def _repr_html_(self) -> str:
         from graphmem.render.notebook import as_html
@@ -316,4 +348,5 @@ def _buffer(row: dict[str, Any]) -> FrontierBuffer:
 
 def _timeline(data: dict[str, Any]) -> Timeline:
     phases = [(str(name), int(first), int(last)) for name, first, last in data["phases"]]
-    return Timeline(total=list(data["total"]), by_role=dict(data["by_role"]), phases=phases)
+    held = dict(data.get("held", {}))
+    return Timeline(total=list(data["total"]), by_role=dict(data["by_role"]), phases=phases, held=held)

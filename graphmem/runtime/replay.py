@@ -69,11 +69,11 @@ class Allocation:
 
 def replay(simulation: Simulation, allocator: Allocator) -> Allocation:
     """Feed an allocator, new and empty, with what a program asks for up to and in its second step."""
-    return _Replay(simulation, allocator).run()
+    return Replay(simulation, allocator).run()
 
 
-class _Replay:
-    """Requests in order; buffers are numbered anew in every step."""
+class Replay:
+    """Requests in order; buffers are numbered anew in every step. `graphmem.runtime.placement` watches one."""
 
     def __init__(self, simulation: Simulation, allocator: Allocator) -> None:
         self.graph: StepGraph = simulation.graph
@@ -85,9 +85,11 @@ class _Replay:
         self.step = 0
         self.op: int | None = None
         self.variables: dict[int, int] = {}  # variable -> the buffer it has now
+        self.roles: dict[int, str] = {}  # buffer made before the step that no variable has -> why it is there
         self.base, self.peak, self.position = 0, Stats(), -1
 
     def run(self) -> Allocation:
+        """All up to the end of the last step, or up to the request that cannot be served."""
         fails = None
         try:
             self._program()
@@ -109,7 +111,7 @@ class _Replay:
             if variable.role == "weight":
                 self._variable(number, variable)
         for argument in self.graph.arguments:
-            self._alloc(argument.nbytes)
+            self.roles[self._alloc(argument.nbytes)] = "input"
         for number, variable in numbered:
             if variable.role != "weight":
                 self._variable(number, variable)
@@ -128,7 +130,7 @@ class _Replay:
         for other in (*reversed(others), *smalls):
             free(other)
         if variable.role != "constant" and not self.on_gpu:
-            self._alloc(HANDLE_BYTES)
+            self.roles[self._alloc(HANDLE_BYTES)] = "other state"
 
     def _constants(self) -> None:
         """Made once, when the function's kernels are, however often a loop runs them."""
@@ -136,7 +138,7 @@ class _Replay:
         for buffer, op in enumerate(lives.op):
             if lives.resident[buffer] and ops[op].type == "Const" and not lives.host[buffer]:
                 if (op, lives.slot[buffer]) not in made:
-                    self._alloc(lives.nbytes[buffer])
+                    self.roles[self._alloc(lives.nbytes[buffer])] = "constant"
                 made.add((op, lives.slot[buffer]))
 
     def _alloc(self, nbytes: int | None) -> int:

@@ -13,6 +13,7 @@ from graphmem.errors import TargetError
 from graphmem.graph.lifetimes_csv import peak_of, read_lifetimes
 from graphmem.ops.registry import Env
 from graphmem.render import output
+from graphmem.render.choices import Choices
 from graphmem.render.text import as_text
 from graphmem.report.build import build_report
 from graphmem.runtime.simulate import simulate
@@ -37,7 +38,7 @@ def test_the_ending_decides_the_format(tmp_path: Path, ending: str) -> None:
 
 
 def test_text_is_wide_and_json_has_all(tmp_path: Path) -> None:
-    output.write_reports(mlp(), [str(tmp_path / "a.txt"), str(tmp_path / "A.JSON")], top=3)
+    output.write_reports(mlp(), [str(tmp_path / "a.txt"), str(tmp_path / "A.JSON")], choices=Choices(top=3))
     assert (tmp_path / "a.txt").read_text() == as_text(mlp(), width=120, top=3)
     assert len(json.loads((tmp_path / "A.JSON").read_text())["frontier"]) == 4
 

@@ -1,0 +1,101 @@
+"""What a user may choose of a picture, and which picture a file's name asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from graphmem.errors import TargetError
+from graphmem.render.themes import THEMES
+
+PICTURES = (".svg", ".png", ".pdf")
+"""Endings of pictures."""
+
+KINDS = ("frontier", "timeline", "lifetimes")
+"""What a picture may show: what is alive at the peak, bytes over the step, or where the allocator put each buffer."""
+
+STACKS = ("role", "scope")
+"""What the areas of a timeline are."""
+
+COLUMN_MM, PAGE_MM = 84.0, 174.0
+"""Widths of one and of two columns of a paper."""
+
+NARROWEST_MM, WIDEST_MM = 60.0, 600.0
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user may choose of what is written.
+
+    Attributes:
+        top: rows of each list, in text.
+        picture: one of `KINDS`, for pictures whose name does not say.
+        by: one of `STACKS`, for timelines.
+        theme: a key of `graphmem.render.themes.THEMES`.
+        width: of a picture in millimetres; `None`: one column of a paper.
+        caption: whether each picture gets a caption in a file of its own.
+
+    Raises:
+        TargetError: a value that is none of these.
+    """
+
+    top: int = 10
+    picture: str = "frontier"
+    by: str = "role"
+    theme: str = "light"
+    width: float | None = None
+    caption: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("picture", self.picture, KINDS), ("by", self.by, STACKS), ("theme", self.theme, tuple(THEMES)),
+        ):  # fmt: skip
+            if value not in known:
+                raise TargetError(f"there is no {name} {value!r}; choose one of {', '.join(known)}.")
+        if self.width is not None and not NARROWEST_MM <= self.width <= WIDEST_MM:
+            raise TargetError(
+                f"a picture {self.width:g} mm wide cannot be drawn; choose {NARROWEST_MM:g} to {WIDEST_MM:g} mm."
+            )
+
+    @property
+    def inches(self) -> float:
+        """The width of a chart."""
+        return (self.width or COLUMN_MM) / 25.4
+
+
+def kind_of(path: str, choices: Choices) -> str:
+    """Which picture a file is: as its name says before the ending (`a.timeline.svg`), else as was chosen; "" if none.
+
+    >>> kind_of("a.timeline.svg", Choices()), kind_of("a.svg", Choices(picture="lifetimes")), kind_of("a.md", Choices())
+    ('timeline', 'lifetimes', '')
+    """
+    name = PurePath(path)
+    if name.suffix.lower() not in PICTURES:
+        return ""
+    said = PurePath(name.stem).suffix.lower()[1:]
+    return said if said in KINDS else choices.picture
+
+
+def check_choices(paths: Sequence[str], choices: Choices) -> None:
+    """See to it that no choice is without effect.
+
+    Raises:
+        TargetError: one is.
+    """
+    kinds = [kind_of(path, choices) for path in paths]
+    drawn = [kind for kind in kinds if kind]
+    given = {
+        "--picture": choices.picture != "frontier", "--theme": choices.theme != "light",
+        "--width": choices.width is not None, "--caption": choices.caption, "--by": choices.by != "role",
+    }  # fmt: skip
+    asked = [name for name, is_given in given.items() if is_given]
+    if asked and not drawn:
+        raise TargetError(f"{', '.join(asked)}: no picture is written; add -o FILE with {', '.join(PICTURES)}.")
+    if given["--by"] and "timeline" not in drawn:
+        raise TargetError("--by is for timelines: add --picture timeline.")
+    for name in ("--theme", "--width"):
+        if given[name] and "frontier" in drawn:
+            raise TargetError(
+                f"{name} is for timelines and lifetime maps, not for the frontier: add --picture timeline."
+            )

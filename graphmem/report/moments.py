@@ -1,0 +1,117 @@
+"""What pictures of a whole step need beside its report: bytes over time by layer, and where its buffers lay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphmem.errors import TargetError
+from graphmem.report.attribute import role_of
+from graphmem.report.report import Report
+from graphmem.runtime.placement import Placement, Watched, place
+from graphmem.runtime.simulate import Simulation, counted, timeline
+
+NO_LAYER, OTHERS = "(no layer)", "(others)"
+"""Names of rows that are no scope."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A step in the pool of TensorFlow's allocator, see `graphmem.runtime.placement.Placement`.
+
+    Attributes:
+        placement: where each block lay; every block has its role.
+        positions: how many positions the whole schedule has.
+    """
+
+    placement: Placement
+    roles: tuple[str, ...]
+    positions: int
+
+
+def placed(report: Report) -> Placed:
+    """Where BFC puts the buffers of the order reported, within the limit that the report is for.
+
+    Raises:
+        TargetError: the report holds no step, XLA compiled it, or its variables alone are too large for the limit.
+    """
+    simulation = _simulation(report, "lifetime map")
+    if report.runtime == "xla":
+        raise TargetError(
+            "a lifetime map shows how TensorFlow's allocator places the buffers of an op-by-op step; XLA plans them "
+            "itself: draw a timeline, or say --runtime graph."
+        )
+    limit, on_gpu = report.allocator.get("limit_bytes"), report.device == "gpu"
+    placement = place(simulation, Watched(limit, growth=limit is None or not on_gpu, collect=on_gpu))
+    if placement.failure is not None and placement.failure.step == 0:
+        raise TargetError("the variables alone are too large for --memory, so there is no step to draw; allow more.")
+    roles = tuple(block.role or role_of(simulation, block.buffer) for block in placement.blocks)
+    return Placed(placement, roles, len(simulation.schedule.ops))
+
+
+def timeline_by_layer(report: Report, most: int = 7) -> dict[str, list[int]]:
+    """Layer -> bytes at each position of what was made in it; together they are `Report.timeline.total`.
+
+    The layers are those at the top, below what all have in common; where there are many, those whose names begin alike
+    are one, "conv2…". Most bytes at the peak come first; all but `most` are added up as `OTHERS`, and come last.
+
+    Raises:
+        TargetError: the report holds no step.
+    """
+    simulation = _simulation(report, "timeline by scope")
+    lives, ops = simulation.lifetimes, simulation.graph.ops
+    prefix = common_scope(report)
+    groups: dict[str, list[int]] = {}
+    for buffer in counted(lives):
+        scope = ops[lives.op[buffer]].scope
+        groups.setdefault(scope.removeprefix(prefix).partition("/")[0] or NO_LAYER, []).append(buffer)
+    groups = _joined(groups, most)
+    curves = {name: timeline(lives, len(simulation.schedule.ops), group) for name, group in groups.items()}
+    at = simulation.position
+    ranked = sorted(curves, key=lambda name: (-int(curves[name][at]), -int(curves[name].max()), name))
+    shown = ranked if len(ranked) <= most + 1 else ranked[:most]
+    out = {name: [int(value) for value in curves[name]] for name in shown}
+    rest = [curves[name] for name in ranked[len(shown) :]]
+    if rest:
+        out[OTHERS] = [int(value) for value in sum(rest[1:], rest[0])]
+    return out
+
+
+def _joined(groups: dict[str, list[int]], most: int) -> dict[str, list[int]]:
+    """Groups whose names share as many words as leave `most` groups or fewer, or else the first word, as one.
+
+    >>> _joined({"conv2_block1_bn": [1], "conv2_block2_bn": [2], "conv3_block1_bn": [3], "pool": [4]}, 3)
+    {'conv2…': [1, 2], 'conv3_block1_bn': [3], 'pool': [4]}
+    """
+    if len(groups) <= most + 1:
+        return groups
+    longest = max(name.count("_") for name in groups)
+    for words in range(longest, 0, -1):
+        starts: dict[str, list[str]] = {}
+        for name in groups:
+            starts.setdefault("_".join(name.split("_")[:words]), []).append(name)
+        if len(starts) <= most + 1 or words == 1:
+            break
+    return {
+        (names[0] if len(names) == 1 else f"{start}…"): [buffer for name in names for buffer in groups[name]]
+        for start, names in starts.items()
+    }
+
+
+def common_scope(report: Report) -> str:
+    """The path that nearly all bytes of the peak share, with a slash at its end; "" if there is none."""
+    prefix, depth = "", 1
+    while True:
+        inside = [row for row in report.by_scope if row.depth == depth and row.scope.startswith(prefix)]
+        large = [row for row in inside if row.bytes > 0.9 * report.step_peak_bytes and row.own < 0.1 * row.bytes]
+        below = large and any(
+            row.depth == depth + 1 and row.scope.startswith(large[0].scope) for row in report.by_scope
+        )
+        if not large or not below:
+            return prefix
+        prefix, depth = f"{large[0].scope}/", depth + 1
+
+
+def _simulation(report: Report, what: str) -> Simulation:
+    if report.simulation is None:
+        raise TargetError(f"a report loaded from JSON holds no step for a {what}; analyse its target again.")
+    return report.simulation
