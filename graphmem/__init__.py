@@ -10,6 +10,7 @@ from graphmem.answers.compare import Comparison
 from graphmem.answers.comparing import compare
 from graphmem.answers.diff import diff
 from graphmem.answers.fit import Fit, fit
+from graphmem.answers.sweep import Sweep, sweep
 from graphmem.api import analyze, load
 from graphmem.errors import CheckFailed, GraphmemError, InternalError, TargetError, UserCodeError
 from graphmem.report.report import Report
@@ -22,6 +23,7 @@ __all__ = [
     "GraphmemError",
     "InternalError",
     "Report",
+    "Sweep",
     "TargetError",
     "UserCodeError",
     "__version__",
@@ -31,4 +33,5 @@ __all__ = [
     "diff",
     "fit",
     "load",
+    "sweep",
 ]

@@ -17,7 +17,8 @@ from graphmem.settings import Settings
 from graphmem.target.step import LARGEST_DIM, Options
 from graphmem.units import parse_bytes
 
-Value = int | str
+Value = int | float | str | bool | None
+"""A literal; most of what can be varied takes a whole number, or a text."""
 
 PLACE = "?"
 _STAND_IN = "_graphmem_place_"
@@ -49,14 +50,15 @@ class Point:
         """The same with one thing varied.
 
         Args:
-            name: the name of a place; "batch"; "size" (image height and width), "height" or "width"; "step",
-                "optimizer", "loss", "policy"; a setting; else a dimension that `--set` names.
+            name: the name of a place, or of a keyword in the target's call; "batch"; "size" (image height and width),
+                "height" or "width"; "step", "optimizer", "loss", "policy"; a setting; else a dimension that `--set`
+                names.
             value: a whole number, or a text.
 
         Raises:
             TargetError: the value is none for what is varied.
         """
-        if name in places(self.target, self.options.script_args):
+        if name in places(self.target, self.options.script_args) or name in keywords(self.target):
             return self._with_argument(name, value)
         if name == "batch":
             return replace(self, options=_options(self.options, batch=_whole(name, value)))
@@ -69,7 +71,7 @@ class Point:
         if name in _NUMBERS_OF_SETTINGS:
             return replace(self, settings=replace(self.settings, **{name: _whole(name, value)}))
         if name == "memory":
-            memory = value if isinstance(value, int) else parse_bytes(value)
+            memory = value if isinstance(value, int) else parse_bytes(str(value))
             return replace(self, settings=replace(self.settings, memory=memory))
         if name == "size" and self.target.startswith("app:"):
             return replace(self, target=_sized_app(self.target, _whole(name, value)))
@@ -83,7 +85,7 @@ class Point:
         for index, place in taken:
             if place == name:
                 words[index] = words[index].replace(PLACE, str(value))
-        target = _filled(self.target, name, value) if PLACE in self.target else self.target
+        target = _filled(self.target, name, value) if "(" in self.target else self.target
         return replace(self, target=target, options=_options(self.options, script_args=tuple(words)))
 
 
@@ -98,6 +100,13 @@ def places(target: str, script_args: tuple[str, ...] = ()) -> list[str]:
     """
     names = [name for name, _ in _call_places(target)] if PLACE in target else []
     return list(dict.fromkeys([*names, *(name for _, name in _script_places(script_args))]))
+
+
+def keywords(target: str) -> list[str]:
+    """The keywords of a target's call; empty if it is none."""
+    if "(" not in target or target.partition("(")[0].rpartition(":")[1] != ":":
+        return []
+    return [keyword.arg for keyword in _call(target).keywords if keyword.arg]
 
 
 def _call_places(target: str) -> list[tuple[str, ast.expr]]:
@@ -133,7 +142,7 @@ def _filled(target: str, name: str, value: Value) -> str:
             call.args[index] = _Fill(literal).visit(expression)
     for keyword in call.keywords:
         if keyword.arg == name:
-            keyword.value = _Fill(literal).visit(keyword.value)
+            keyword.value = _Fill(literal).visit(keyword.value) if _has_place(keyword.value) else literal
     start = target.index("(")
     before = target[:start].rpartition(":")
     return f"{before[0]}{before[1]}{ast.unparse(call).replace(_STAND_IN, PLACE)}"

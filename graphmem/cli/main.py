@@ -24,6 +24,7 @@ VERBS = {
     "diff": "graphmem.cli.diff",
     "check": "graphmem.cli.check",
     "fit": "graphmem.cli.fit",
+    "sweep": "graphmem.cli.sweep",
     "verify": "graphmem.cli.verify",
     "load": "graphmem.cli.load",
     "growth": "graphmem.cli.growth",

@@ -21,6 +21,9 @@ REQUEST, RESULT = "request.json", "result.json"
 _ERRORS: dict[str, type[GraphmemError]] = {
     kind.__name__: kind for kind in (TargetError, UserCodeError, CheckFailed, InternalError)
 }
+_LOOKS = 0.2
+"""Seconds between two looks at whether a process is to be stopped."""
+
 _PACKAGE = str(Path(graphmem.__file__).parents[1])
 _START = """
 import importlib, sys
@@ -32,7 +35,14 @@ importlib.import_module(sys.argv[3]).main(sys.argv[1], int(sys.argv[2]))
 """Not `python -m`, under which what lies in the current folder would hide modules."""
 
 
-def ask(module: str, request: dict[str, Any], what: str, timeout: float, settings: dict[str, str]) -> dict[str, Any]:
+def ask(
+    module: str,
+    request: dict[str, Any],
+    what: str,
+    timeout: float,
+    settings: dict[str, str],
+    stop: threading.Event | None = None,
+) -> dict[str, Any]:
     """Have `main(folder, parent)` of a module answer a request in a new process; it and its children end with it.
 
     Args:
@@ -40,9 +50,10 @@ def ask(module: str, request: dict[str, Any], what: str, timeout: float, setting
         what: what the process does, for sentences: "the process that {what}".
         timeout: seconds after which it is ended.
         settings: environment variables beside those of this process.
+        stop: ends the process when it is set, for a caller that asks in another thread.
 
     Raises:
-        CheckFailed: the process was killed, crashed, or ran out of time.
+        CheckFailed: the process was killed, crashed, was stopped, or ran out of time.
         TargetError, UserCodeError, CheckFailed, InternalError: as the module raised it.
     """
     with tempfile.TemporaryDirectory(prefix="graphmem-") as name:
@@ -52,7 +63,7 @@ def ask(module: str, request: dict[str, Any], what: str, timeout: float, setting
         made = {**os.environ, "TMPDIR": name, **settings}
         # A session of its own: Ctrl-C reaches this process alone, which ends the child and what that has started.
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=made, start_new_session=True)
-        code = _wait(process, what, timeout)
+        code = _wait(process, what, timeout, stop)
         try:
             result: dict[str, Any] = json.loads((folder / RESULT).read_text())
         except (OSError, json.JSONDecodeError):
@@ -90,14 +101,21 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _wait(process: subprocess.Popen[bytes], what: str, timeout: float) -> int:
+def _wait(process: subprocess.Popen[bytes], what: str, timeout: float, stop: threading.Event | None) -> int:
     """The exit code; whatever happens meanwhile, the process and its children are gone afterwards."""
+    ends = time.monotonic() + timeout
     try:
-        return process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        raise CheckFailed(
-            f"the process that {what} was not done after {timeout:g} s and was stopped; give it more with --timeout."
-        ) from None
+        while stop is None or not stop.is_set():
+            left = ends - time.monotonic()
+            try:
+                return process.wait(left if stop is None else min(left, _LOOKS))
+            except subprocess.TimeoutExpired:
+                if time.monotonic() >= ends:
+                    raise CheckFailed(
+                        f"the process that {what} was not done after {timeout:g} s and was stopped; give it more with "
+                        "--timeout."
+                    ) from None
+        raise CheckFailed(f"the process that {what} was stopped.")
     finally:
         try:
             os.killpg(process.pid, signal.SIGKILL)
