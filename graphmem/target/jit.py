@@ -7,8 +7,10 @@ import inspect
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
+from graphmem.target.gpu_seen import gpu_seen
 from graphmem.target.keras_compile import compile_settings, is_compiled
 from graphmem.target.patching import Patch, Patches
 from graphmem.target.step import Jit
@@ -89,14 +91,33 @@ def jit_of_model(model: Any, framework: str, asked: Any) -> Jit:
     against = _against(model) if framework == "keras" else ""
     if against:
         return Jit.never(against)
+    cudnns = _cudnns(model) if framework == "keras" else ""
+    by_cudnn = f"layer {cudnns!r} is cuDNN's on a GPU, which XLA cannot compile"
     if asked is True:
-        return Jit.always("the model was compiled with jit_compile=True")
+        always = Jit.always("the model was compiled with jit_compile=True")
+        return replace(always, gpu=False, why_gpu=by_cudnn) if cudnns else always
     if getattr(model, "_distribute_strategy", None) is not None:
         return Jit.never("Keras does not combine XLA with tf.distribute")
     return Jit(
         cpu=False, why_cpu="Keras compiles with XLA only where there is a GPU",
-        gpu=True, why_gpu='Keras compiles with XLA on a GPU, jit_compile="auto"',
+        gpu=not cudnns, why_gpu=by_cudnn if cudnns else 'Keras compiles with XLA on a GPU, jit_compile="auto"',
     )  # fmt: skip
+
+
+def _cudnns(model: Any) -> str:
+    """The first recurrent layer that Keras would give to cuDNN on a GPU, as its constructor decides; "" if none."""
+    from keras.src import backend
+
+    with gpu_seen():
+        for layer in model._flatten_layers():
+            if getattr(layer, "use_cudnn", False) not in (True, "auto") or not hasattr(backend, "cudnn_ok"):
+                continue
+            cell = layer.cell
+            given = [cell.activation, cell.recurrent_activation, layer.unroll, cell.use_bias]
+            resets = [cell.reset_after] if hasattr(cell, "reset_after") else []
+            if backend.cudnn_ok(*given, *resets):
+                return str(layer.name)
+    return ""
 
 
 def _against(model: Any) -> str:

@@ -29,7 +29,7 @@ from graphmem.trace import (
     sources,
     variables,
 )
-from graphmem.trace.gpu_seen import gpu_seen
+from graphmem.target.gpu_seen import gpu_seen
 from graphmem.version import __version__
 
 #: The GPU whose rewrites are made unless another is named: compute capability of an A100, and memory enough that

@@ -18,7 +18,7 @@ def keras_module(name: str):
 def test_keras_sees_a_gpu_and_others_do_not() -> None:
     import tensorflow as tf
 
-    from graphmem.trace.gpu_seen import gpu_seen
+    from graphmem.target.gpu_seen import gpu_seen
 
     rnn, nn = keras_module("rnn"), keras_module("nn")
     assert not rnn._is_gpu_available()
@@ -36,7 +36,7 @@ def test_keras_sees_a_gpu_and_others_do_not() -> None:
 def test_all_is_put_back_after_an_error() -> None:
     import tensorflow as tf
 
-    from graphmem.trace.gpu_seen import gpu_seen
+    from graphmem.target.gpu_seen import gpu_seen
 
     before = tf.config.list_logical_devices, tf.config.list_physical_devices
 
@@ -51,7 +51,7 @@ def test_all_is_put_back_after_an_error() -> None:
 
 
 def test_off_changes_nothing() -> None:
-    from graphmem.trace.gpu_seen import gpu_seen
+    from graphmem.target.gpu_seen import gpu_seen
 
     with gpu_seen(False):
         assert not keras_module("rnn")._is_gpu_available()
@@ -120,3 +120,22 @@ def test_the_reserve_space_lives_from_the_forward_to_the_backward_pass() -> None
     assert not lives.host[kept[0]]
     assert report.at_least
     assert all(name.endswith("(scratch)") and "CudnnRNN" in name for name in report.unknown_sizes)
+
+
+def test_a_layer_of_cudnns_keeps_xla_away_on_a_gpu_only() -> None:
+    import keras
+
+    from graphmem.target.jit import jit_of_model
+
+    def jit(asked, *layers):
+        model = keras.Sequential([keras.Input((12, 4)), *layers, keras.layers.Dense(1)])
+        return jit_of_model(model, "keras", asked)
+
+    by_default = jit("auto", keras.layers.LSTM(8, name="inner"))
+    assert by_default.runtime("gpu") == ("graph", "layer 'inner' is cuDNN's on a GPU, which XLA cannot compile")
+    assert by_default.runtime("cpu")[0] == "graph"
+    assert jit("auto", keras.layers.Bidirectional(keras.layers.LSTM(8))).runtime("gpu")[0] == "graph"
+    told = jit(True, keras.layers.GRU(8))
+    assert (told.runtime("gpu")[0], told.runtime("cpu")[0]) == ("graph", "xla")
+    for layer in (keras.layers.GRU(8, use_cudnn=False), keras.layers.LSTM(8, activation="relu"), keras.layers.Dense(8)):
+        assert jit("auto", layer).runtime("gpu")[0] == "xla"
