@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphmem.errors import CompilerMissing, GraphmemError, InternalError
@@ -60,9 +59,7 @@ def _compiled(step: Step, settings: Settings, why: str, progress: Progress) -> S
     from graphmem.trace.tracer import info_of
     from graphmem.xla.read import read
 
-    if step.compiled is not None:  # several steps in a call: a loop around the program that XLA makes of one
-        function, args = step.compiled
-        step = replace(step, function=function, args=args, kwargs={})
+    step = step.for_xla()
     lowered = hlo_of(step, progress=progress)
     info = info_of(step, settings.on.kind, rewrite=True)
     info |= {"runtime_why": why, "card": settings.on.card.name if settings.on.card and settings.on.named else ""}

@@ -15,7 +15,7 @@ from graphmem.cli.options import Whole, with_defaults
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
 from graphmem.cli.terminal import Terminal, answer, wants_color
 from graphmem.errors import TargetError
-from graphmem.settings import Settings
+from graphmem.settings import RUNTIMES, Settings
 
 HELP = f"""Run one real step of TARGET here, and compare it with the prediction.
 
@@ -39,6 +39,8 @@ Examples:
     short_help="Run one real step here and compare it with the prediction.",
 )
 @target_options
+@click.option("--runtime", type=click.Choice(RUNTIMES), default="auto", show_default=True,
+              help="What runs the step: op by op (graph), compiled (xla), or as the step itself decides.")  # fmt: skip
 @click.option("--order", type=click.Choice(["default", "deterministic"]), default="default", show_default=True,
               help="Order of the ops.")  # fmt: skip
 @click.option("--orders", type=WHOLE, metavar="N", help="How many legal orders the range is taken over.")
@@ -93,7 +95,7 @@ def _verify(ctx: click.Context, terminal: Terminal, values: dict[str, Any]) -> A
         raise TargetError(f"TensorFlow cannot be made to run in {values['order']} order; pass --order {ORDERS[0]}.")
     threads = values["threads"] or os.cpu_count() or 1
     settings = Settings(
-        order=values["order"], orders=values["orders"], warmup=values["warmup"], threads=threads,
+        device="cpu", runtime=values["runtime"], order=values["order"], orders=values["orders"], warmup=values["warmup"], threads=threads,
         l3_bytes=l3_cache_bytes(), allocator="bfc",
     )  # fmt: skip
     effort = Effort(values["runs"], values["warmup"], values["timeout"], values["tolerance"] / 100)

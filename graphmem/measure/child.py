@@ -1,7 +1,8 @@
 """The process that runs the step for real: it builds the target with weights, warms up, and records one step.
 
 The request and the result are files in a folder that the parent made and removes. The step is run as graphmem traces
-it: the very function whose executed graph is handed over, so that the names of its ops are those of the prediction.
+it: the very function whose executed graph is handed over, so that the names of its ops are those of the prediction; or
+the one that XLA is given to compile.
 """
 
 from __future__ import annotations
@@ -38,12 +39,10 @@ def main(folder: str, parent: int) -> None:
 def _measured(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     import tensorflow as tf
 
-    from graphmem.graph.store import save_trace
     from graphmem.measure.recorder import record
     from graphmem.target.resolve import resolve
     from graphmem.target.step import Options
     from graphmem.target.weightless import ordinary
-    from graphmem.trace.tracer import trace
 
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.config.threading.set_intra_op_parallelism_threads(request["threads"])
@@ -51,12 +50,11 @@ def _measured(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     options = Options(**{**said, "inputs": tuple(said["inputs"]), "script_args": tuple(said["script_args"])})
     with ordinary():
         step = resolve(request["target"], options)
-        function: Any = step.function
-        if not isinstance(function, tf.types.experimental.PolymorphicFunction):
-            function = step.function = tf.function(function)
-        graph = trace(step)
-        concrete = function.get_concrete_function(*step.args, **step.kwargs)
-    save_trace(graph, str(folder / TRACE))
+        if request["runtime"] == "xla":
+            step = step.for_xla()
+            concrete = _for_xla(step)
+        else:
+            concrete = _op_by_op(step, folder)
     inputs = _inputs(concrete, step)
 
     def run() -> None:
@@ -79,6 +77,30 @@ def _measured(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
         "argument_bytes": sum(_nbytes(tensor) for tensor in inputs),
         "versions": {"tensorflow": tf.__version__},
     }
+
+
+def _op_by_op(step: Any, folder: Path) -> Any:
+    """The function for TensorFlow's executor; its trace is left in the folder."""
+    import tensorflow as tf
+    from tensorflow.python.eager.polymorphic_function import polymorphic_function
+
+    from graphmem.graph.store import save_trace
+    from graphmem.trace.tracer import trace
+
+    function: Any = step.function
+    if not isinstance(function, tf.types.experimental.PolymorphicFunction):
+        function = step.function = tf.function(function)
+    if isinstance(function, polymorphic_function.Function) and function._jit_compile:
+        function = step.function = function._clone(None)
+        function._jit_compile = None
+    save_trace(trace(step), str(folder / TRACE))
+    return function.get_concrete_function(*step.args, **step.kwargs)
+
+
+def _for_xla(step: Any) -> Any:
+    from graphmem.trace.hlo import traced_for_xla
+
+    return traced_for_xla(step)[0]
 
 
 def _inputs(concrete: Any, step: Any) -> list[Any]:

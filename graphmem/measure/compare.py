@@ -30,7 +30,7 @@ def compare(
         tolerance: see `Verification`.
         notes: see `Verification`.
     """
-    measured = [_measured(run, report.step_peak_range_bytes) for run in runs]
+    measured = [measured_run(run, report.step_peak_range_bytes) for run in runs]
     layers = [
         Layer("variables", report.variables_bytes, runs[0].variables_bytes),
         Layer("inputs", report.argument_bytes, runs[0].argument_bytes),
@@ -39,6 +39,7 @@ def compare(
     return Verification(
         target=report.target,
         step=report.step,
+        runtime=report.runtime,
         batch=report.batch,
         order=report.order,
         orders=report.orders,
@@ -54,7 +55,8 @@ def compare(
     )
 
 
-def _measured(run: Run, predicted: tuple[int, int]) -> MeasuredRun:
+def measured_run(run: Run, predicted: tuple[int, int]) -> MeasuredRun:
+    """What is kept of a run, beside the lowest and highest step peak predicted."""
     done, (low, high) = run.replay, predicted
     return MeasuredRun(
         step_peak_bytes=done.peak,

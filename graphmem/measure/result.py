@@ -110,11 +110,12 @@ class Verification:
     """A prediction and the measurements that it was compared with.
 
     Attributes:
-        target, step, batch, order, orders, versions, facts: as in the report.
-        layers: variables, inputs and step peak; the measured step peak is the median of the runs.
+        target, step, runtime, batch, order, orders, versions, facts: as in the report.
+        layers: variables, inputs and step peak; the measured step peak is the median of the runs. That of a step that
+            XLA compiled is what it asks the allocator for: its temporary memory, and the results.
         range_bytes: lowest and highest step peak predicted.
         runs: one per process.
-        tensors: the comparison at the peak.
+        tensors: the comparison at the peak; for a step that XLA compiled of blocks, by what they are for.
         in_use_peak_bytes: what the allocator is predicted to call in use at its peak; `None` where not simulated.
         tolerance: relative error up to which prediction and measurement agree.
         notes: what the reader must know, one sentence each.
@@ -122,6 +123,7 @@ class Verification:
 
     target: str
     step: str
+    runtime: str
     batch: int | None
     order: str
     orders: int

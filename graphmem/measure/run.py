@@ -46,6 +46,7 @@ class Request:
         warmup: calls before the one that is recorded.
         timeout: seconds after which the process is ended.
         limit: bytes that TensorFlow may allocate.
+        runtime: what runs the step: "graph" or "xla".
     """
 
     target: str
@@ -55,6 +56,7 @@ class Request:
     warmup: int
     timeout: float
     limit: int
+    runtime: str = "graph"
 
 
 @dataclass(frozen=True)
@@ -63,14 +65,15 @@ class Run:
 
     Attributes:
         replay: what the allocator did.
-        graph: the step as it was traced in the process that ran it: op names agree with the events.
+        graph: the step as it was traced in the process that ran it: op names agree with the events; `None` for one
+            that XLA compiled.
         variables_bytes, argument_bytes: what the step's variables and inputs hold.
         seconds: how long the recorded call took.
         versions: of TensorFlow.
     """
 
     replay: Replay
-    graph: StepGraph
+    graph: StepGraph | None
     variables_bytes: int
     argument_bytes: int
     seconds: float
@@ -98,7 +101,7 @@ def measure(request: Request) -> Run:
         done = replay([Event(*row) for row in result["events"]])
         if not done.curve:
             raise CheckFailed(_silent())
-        graph = load_trace(str(folder / TRACE))
+        graph = load_trace(str(folder / TRACE)) if request.runtime == "graph" else None
     sizes = result["variables_bytes"], result["argument_bytes"], result["seconds"]
     return Run(done, graph, *sizes, result["versions"])
 

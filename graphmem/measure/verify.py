@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from graphmem.errors import CheckFailed, TargetError
 from graphmem.graph.store import is_trace
 from graphmem.measure.compare import compare, nearest_to
+from graphmem.measure.compiled import compare_compiled
 from graphmem.measure.result import Verification
 from graphmem.measure.run import Request, measure
 from graphmem.ops.registry import Env
@@ -100,20 +102,44 @@ def verify(
     """
     threads = settings.threads or os.cpu_count() or 1
     limit = max(free or 0, 2 * most_needed(report), 1 << 30)
-    request = Request(target, options, threads, settings.order, effort.warmup, effort.timeout, limit)
+    request = Request(target, options, threads, settings.order, effort.warmup, effort.timeout, limit, report.runtime)
     runs = []
     for number in range(1, effort.runs + 1):
         progress(f"running the step, process {number} of {effort.runs}")
         runs.append(measure(request))
     progress("comparing")
-    nearest = nearest_to(report.step_peak_bytes, [run.replay.peak for run in runs])
+    peaks = [run.replay.peak for run in runs]
+    if report.runtime == "xla":
+        xla = _laid_out(report)
+        asked = xla["temp_bytes"] + xla["output_bytes"]
+        return compare_compiled(report, xla, runs, nearest_to(asked, peaks), effort.tolerance, _compiled_notes(report))
+    nearest = nearest_to(report.step_peak_bytes, peaks)
     env = Env(threads=threads, l3_bytes=settings.l3_bytes)
     graph = runs[nearest].graph
+    assert graph is not None
     drawn = draw(
         graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims, warmup=effort.warmup
     )
     notes = _notes(report, drawn)
     return compare(report, runs, drawn, nearest, effort.tolerance, notes)
+
+
+def _laid_out(report: Report) -> dict[str, Any]:
+    """What XLA decided about a step, as the report's own simulation has it."""
+    assert report.simulation is not None
+    found: dict[str, Any] = report.simulation.graph.info["xla"]
+    return found
+
+
+def _compiled_notes(report: Report) -> list[str]:
+    """What the measurement of a compiled step leaves out, and what it assumes."""
+    why = f": {report.runtime_reason}" if report.runtime_reason else ""
+    return [
+        f"The step ran as XLA compiled it{why}.",
+        "What matrix products and convolutions allocate for themselves does not come from TensorFlow's allocator, and "
+        "is on neither side.",
+        "Inputs were made up: random floats, zeros for all else.",
+    ]
 
 
 def _notes(report: Report, drawn: list[Simulation]) -> list[str]:

@@ -37,8 +37,9 @@ def verification_text(result: Verification, width: int = 80, top: int = 8, color
     )  # fmt: skip
     _headline(console, result, width)
     _layers(console, result)
-    _peak(console, result, width)
-    _tensors(console, result.tensors, width, top)
+    if not _compiled(result):
+        _peak(console, result, width)
+    _tensors(console, result, width, top)
     _notes(console, result)
     good = result.agrees
     console.print()
@@ -74,14 +75,19 @@ def _percent(share: float) -> str:
     return f"{percent:.1f} %" if percent >= 0.05 else "< 0.1 %"
 
 
+def _compiled(result: Verification) -> bool:
+    return result.runtime == "xla"
+
+
 def _headline(console: Console, result: Verification, width: int) -> None:
     what = step_words(result.step, result.batch)
     counted = f"predicted and measured in {plural(len(result.runs), 'run')}"
     name = shorten(short_target(result.target), max(12, width - len(f" {what}: {counted}")))
     console.print(f"{name} {what}: {counted}", style="bold")
     version, threads = result.versions.get("tensorflow", "?"), int(result.facts.get("threads", 1))
-    workers = plural(threads, "intra-op thread")
-    console.print(f"TensorFlow {version} on this CPU, {result.order} order, {workers}, 1 inter-op", style="dim")
+    workers, how = plural(threads, "intra-op thread"), f"{result.order} order"
+    how = "compiled by XLA" if _compiled(result) else f"{how}, {workers}, 1 inter-op"
+    console.print(f"TensorFlow {version} on this CPU, {how}", style="dim")
 
 
 def _layers(console: Console, result: Verification) -> None:
@@ -92,16 +98,22 @@ def _layers(console: Console, result: Verification) -> None:
         sizes = format_bytes(layer.predicted_bytes), format_bytes(layer.measured_bytes)
         said = "exact" if not layer.error else _off(layer.error)
         table.add_row(layer.name, *sizes, said, style="bold" if layer is result.step_peak else None)
-    peaks = [run.step_peak_bytes for run in result.runs]
-    inside = sum(run.inside for run in result.runs)
-    table.add_row("  lowest", format_bytes(result.range_bytes[0]), format_bytes(min(peaks)), "")
-    where = f"{inside} of {plural(len(peaks), 'run')} within the range"
-    table.add_row("  highest", format_bytes(result.range_bytes[1]), format_bytes(max(peaks)), where)
+    if not _compiled(result):
+        _spread(table, result)
     allocator = result.allocator
     if allocator is not None:
         sizes = format_bytes(allocator.predicted_bytes), format_bytes(allocator.measured_bytes)
         table.add_row(allocator.name, *sizes, f"{_off(allocator.error)}; all in use, as BFC rounds it")
     _section(console, "", table)
+
+
+def _spread(table: Table, result: Verification) -> None:
+    """The lowest and highest step peak, of the orders drawn and of the runs."""
+    peaks = [run.step_peak_bytes for run in result.runs]
+    inside = sum(run.inside for run in result.runs)
+    table.add_row("  lowest", format_bytes(result.range_bytes[0]), format_bytes(min(peaks)), "")
+    where = f"{inside} of {plural(len(peaks), 'run')} within the range"
+    table.add_row("  highest", format_bytes(result.range_bytes[1]), format_bytes(max(peaks)), where)
 
 
 def _peak(console: Console, result: Verification, width: int) -> None:
@@ -120,10 +132,12 @@ def _of_run(result: Verification) -> str:
     return f" of run {result.tensors.run + 1}, in the nearest order" if len(result.runs) > 1 else ""
 
 
-def _tensors(console: Console, tensors: Tensors, width: int, top: int) -> None:
-    """Bytes alive at the peak by op type: in both, only predicted, only measured; then what differs."""
+def _tensors(console: Console, result: Verification, width: int, top: int) -> None:
+    """Bytes alive at the peak by op type, or by what a block is for: in both, only predicted, only measured; then
+    what differs."""
+    tensors, compiled = result.tensors, _compiled(result)
     table = _grid("left", "right", "right", "right")
-    table.add_row("made by", "in both", "predicted only", "measured only", style="dim")
+    table.add_row("for" if compiled else "made by", "in both", "predicted only", "measured only", style="dim")
     rows = sorted(
         tensors.by_op_type,
         key=lambda row: (-row.matched_bytes - row.predicted_only_bytes - row.measured_only_bytes, row.op_type),
@@ -144,8 +158,13 @@ def _tensors(console: Console, tensors: Tensors, width: int, top: int) -> None:
     totals = tensors.matched_bytes, ours - tensors.matched_bytes, real - tensors.matched_bytes
     table.add_row("step peak", *map(_cell, totals), style="bold")
     share = math.floor(1000 * tensors.matched_share) / 10  # never 100 % where something differs
-    matches = f"{tensors.matched:,} of {plural(tensors.measured, 'measured buffer')} match in op and size"
-    _section(console, "Alive at the peak, tensor by tensor", table, f"{matches}: {share:.1f} % of the bytes")
+    if compiled:
+        title = "What XLA asks for, block by block"
+        matches = f"{tensors.matched:,} of {plural(tensors.measured, 'measured block')} match to the byte"
+    else:
+        title = "Alive at the peak, tensor by tensor"
+        matches = f"{tensors.matched:,} of {plural(tensors.measured, 'measured buffer')} match in op and size"
+    _section(console, title, table, f"{matches}: {share:.1f} % of the bytes")
     _differences(console, tensors, width, top)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from graphmem.errors import TargetError
@@ -79,6 +79,13 @@ class Step:
     jit: Jit = field(default_factory=lambda: Jit.never("the function is not compiled with XLA"))
     compiled: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
     keeps: list[Any] = field(default_factory=list)
+
+    def for_xla(self) -> Step:
+        """What of the step XLA compiles: one of several steps in a call is the program of each pass of a loop."""
+        if self.compiled is None:
+            return self
+        function, args = self.compiled
+        return replace(self, function=function, args=args, kwargs={})
 
 
 class Given(dict[str, int]):

@@ -65,9 +65,7 @@ def hlo_of(step: Step, *, progress: Callable[[str], None] = lambda text: None) -
             kernel for, a shape that depends on data, a resource that is no variable.
     """
     progress("tracing for XLA")
-    function = _compiled(step.function)
-    with scopes.watched(step.models) as seen, legacy_rnn.inlined([]), step_errors(step.user_files):
-        concrete = function.get_concrete_function(*step.args, **step.kwargs)
+    concrete, seen = traced_for_xla(step)
     seen.ops = {op.name for op in concrete.graph.get_operations()}
     arguments, captured = variables.arguments(concrete), variables.captured(concrete, step, seen)
     progress("lowering to HLO")
@@ -81,6 +79,17 @@ def hlo_of(step: Step, *, progress: Callable[[str], None] = lambda text: None) -
         scopes=seen,
         concrete=concrete,
     )
+
+
+def traced_for_xla(step: Step) -> tuple[Any, Scopes]:
+    """The `ConcreteFunction` that XLA would compile of a step, and the layers that were met while tracing.
+
+    Raises:
+        UserCodeError: the user's function raised.
+    """
+    function = _compiled(step.function)
+    with scopes.watched(step.models) as seen, legacy_rnn.inlined([]), step_errors(step.user_files):
+        return function.get_concrete_function(*step.args, **step.kwargs), seen
 
 
 def specs_of(arguments: list[Argument]) -> list[Any]:
