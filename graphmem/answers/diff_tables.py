@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from graphmem.answers.diff import Change, Diff, LayerChange, TensorChange
 from graphmem.render.patterns import pattern, skeleton
 from graphmem.render.rows import cut_at, plural
 from graphmem.render.tables import Cell, Column, Table
-from graphmem.render.words import PHASE_WORDS, short_target, step_words
+from graphmem.render.words import PHASE_WORDS, common_prefix, short_target, step_words
 from graphmem.report.report import FrontierBuffer
 from graphmem.units import format_bytes
 
@@ -50,7 +50,8 @@ def layer_table(diff: Diff, top: int) -> Table:
             groups.setdefault((*names, *figures), []).append(layer)
     ranked = sorted(groups.values(), key=lambda group: -abs(sum(layer.change for layer in group)))
     cut = cut_at([abs(sum(layer.change for layer in group)) for group in ranked], top)
-    rows = [(_layer_name(group), *_layer_cells(group)) for group in ranked[:cut]]
+    prefixes = _prefixes(diff)
+    rows = [(_layer_name(group, prefixes), *_layer_cells(group)) for group in ranked[:cut]]
     hidden = [layer for group in ranked[cut:] for layer in group]
     if hidden:
         rows.append((f"… {plural(len(hidden), 'other')}", *_layer_cells(hidden)))
@@ -60,7 +61,8 @@ def layer_table(diff: Diff, top: int) -> Table:
         Column("layer"), *_FIGURES, Column("step_peak_bytes", "change", "of it step peak"),
         Column("variables_bytes", "change", "variables"),
     )  # fmt: skip
-    return Table(columns, tuple(rows), "Which layers changed", bold=(len(rows) - 1,) if len(rows) > 1 else ())
+    where = f" in {prefixes[1].rstrip('/')}" if prefixes[1] else ""
+    return Table(columns, tuple(rows), f"Which layers changed{where}", bold=(len(rows) - 1,) if len(rows) > 1 else ())
 
 
 def tensor_table(diff: Diff, top: int) -> Table:
@@ -72,7 +74,8 @@ def tensor_table(diff: Diff, top: int) -> Table:
             groups.setdefault((*what, _form(item.before), _form(item.after)), []).append(item)
     ranked = sorted(groups.values(), key=lambda group: -abs(_sum(group)))
     cut = cut_at([abs(_sum(group)) for group in ranked], top)
-    rows = [_tensor_cells(group) for group in ranked[:cut]]
+    prefixes = _prefixes(diff)
+    rows = [_tensor_cells(group, prefixes) for group in ranked[:cut]]
     hidden = [item for group in ranked[cut:] for item in group]
     if hidden:
         rows.append((_sum(hidden), f"… {plural(len(hidden), 'other')}", "", "", "", ""))
@@ -151,15 +154,25 @@ def _layer_cells(layers: Sequence[LayerChange]) -> tuple[Cell, ...]:
     return before, after, after - before, step, after - before - step
 
 
-def _layer_name(group: Sequence[LayerChange]) -> str:
+def _prefixes(diff: Diff) -> tuple[str, str]:
+    """The path of the model itself on either side, which says nothing in a list of layers."""
+    return common_prefix(diff.before), common_prefix(diff.after)
+
+
+def _name(scopes: Iterable[str], prefix: str) -> str:
+    """Layers in one text, without the path of the model."""
+    return pattern({scope.removeprefix(prefix) for scope in scopes}) or "(no layer)"
+
+
+def _layer_name(group: Sequence[LayerChange], prefixes: tuple[str, str]) -> str:
     """The layers in one text, with what they were called before, and whether they are new or gone."""
-    name = pattern({layer.scope for layer in group}) or "(no layer)"
-    was, now = group[0].was, group[0].now
-    if was is None:
-        return f"{name} (new)"
-    if now is None:
-        return f"{name} (gone)"
-    return name if was == now else f"{name} (was {pattern({layer.was or '' for layer in group})})"
+    was, now = ([scope for layer in group if (scope := getattr(layer, side)) is not None] for side in ("was", "now"))
+    if not was:
+        return f"{_name(now, prefixes[1])} (new)"
+    if not now:
+        return f"{_name(was, prefixes[0])} (gone)"
+    old, new = _name(was, prefixes[0]), _name(now, prefixes[1])
+    return new if old == new else f"{new} (was {old})"
 
 
 def _form(buffer: FrontierBuffer | None) -> tuple[object, ...] | None:
@@ -170,10 +183,10 @@ def _sum(group: Sequence[TensorChange]) -> int:
     return sum(item.change or 0 for item in group)
 
 
-def _tensor_cells(group: Sequence[TensorChange]) -> tuple[Cell, ...]:
+def _tensor_cells(group: Sequence[TensorChange], prefixes: tuple[str, str]) -> tuple[Cell, ...]:
     first = group[0]
     status = first.status if len(group) == 1 else f"{len(group)} {first.status}"
-    scope = pattern({item.any.scope for item in group}) or "(no layer)"
+    scope = _name((item.any.scope for item in group), prefixes[first.after is not None])
     change = None if first.change is None else _sum(group)
     return change, status, first.any.role, _shapes(first), scope, first.any.made_by
 

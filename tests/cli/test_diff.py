@@ -89,7 +89,7 @@ def test_files(run: Run, tmp_path: Path) -> None:
     assert {row["name"]: row["change_bytes"] for row in rows if row["kind"] == "memory"}["inputs"] == "64"
     assert json.loads((tmp_path / "d.json").read_text())["schema"] == 1
     assert "\\toprule" in (tmp_path / "d.tex").read_text()
-    assert "| net/dense" in (tmp_path / "d.md").read_text()
+    assert "| dense " in (tmp_path / "d.md").read_text()
     refused = run("diff", "small.json", "grown.json", "-o", "d.txt")
     assert (refused.code, refused.out) == (2, "")
     assert "d.txt exists" in refused.err
