@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ class Part:
 
 
 def parts_of(nodes: Iterable[Node]) -> tuple[list[Part], int]:
-    """The parts that hold variables, the largest first, and how many nodes lie in none of them.
+    """The parts that hold variables, in the order in which those were made, and how many nodes lie in none of them.
 
     Nodes that only initialise, save or summarise, and those that all models share, do not connect anything.
     """
@@ -48,15 +49,19 @@ def parts_of(nodes: Iterable[Node]) -> tuple[list[Part], int]:
             source = said.lstrip("^").partition(":")[0]
             if source in own:
                 graph.add_edge(source, name)
-    found = [_part(members, own) for members in nx.weakly_connected_components(graph)]
-    parts = [part for part in found if part.variables]
-    parts.sort(key=lambda part: (-part.nodes, part.scopes))
+    part_of = {name: number for number, members in enumerate(nx.weakly_connected_components(graph)) for name in members}
+    sizes = Counter(part_of.values())
+    variables: dict[int, list[str]] = {}
+    for name, node in own.items():
+        if node.op in _VARIABLES:
+            variables.setdefault(part_of[name], []).append(name)
+    parts = [_part(sizes[number], names) for number, names in variables.items()]
     return parts, len(by_name) - sum(part.nodes for part in parts)
 
 
-def _part(members: set[str], nodes: dict[str, Node]) -> Part:
-    variables = [name for name, node in nodes.items() if name in members and node.op in _VARIABLES]
-    return Part(len(members), tuple(dict.fromkeys(name.partition("/")[0] for name in variables)), frozenset(variables))
+def _part(nodes: int, variables: list[str]) -> Part:
+    scopes = tuple(dict.fromkeys(name.partition("/")[0] for name in variables))
+    return Part(nodes, scopes, frozenset(variables))
 
 
 def orphans(parts: list[Part], layers: set[str], earlier: set[str]) -> list[Part]:

@@ -23,6 +23,10 @@ _TITLES = {
 }  # fmt: skip
 
 
+_WIDE = 110
+"""Columns of text from which all columns of a script's table fit."""
+
+
 def as_text(found: Growth, width: int = 80, top: int = 20, color: bool = False) -> str:
     """The answer for a terminal.
 
@@ -33,7 +37,7 @@ def as_text(found: Growth, width: int = 80, top: int = 20, color: bool = False) 
     """
     head = textwrap.fill(headline(found), width, subsequent_indent="  ")
     parts = [f"\x1b[1m{head}\x1b[0m" if color else head]
-    parts.append(tables.as_text(table_of(found, top), width, color).rstrip())
+    parts.append(tables.as_text(table_of(found, top, width >= _WIDE), width, color).rstrip())
     if isinstance(found, ScriptGrowth):
         parts += [textwrap.fill(text, width, subsequent_indent="  ") for text in found.advice]
     parts += [textwrap.fill(f"Note  {note}", width, subsequent_indent=" " * 6) for note in found.notes]
@@ -69,10 +73,15 @@ def _script_headline(found: ScriptGrowth) -> str:
     return f"{rows}: each adds {', '.join(said[:-1])}{' and ' if said[:-1] else ''}{said[-1]}"
 
 
-def table_of(found: Growth, top: int | None = None) -> Table:
-    """The rows as a table, for a script with what a row adds as the last one; `top`: at most so many, the last ones."""
+def table_of(found: Growth, top: int | None = None, wide: bool = True) -> Table:
+    """The rows as a table, for a script with what a row adds as the last one.
+
+    Args:
+        top: rows at most: the first and the last ones; `None`: all.
+        wide: whether people see all columns.
+    """
     if isinstance(found, ScriptGrowth):
-        return _script_table(found, top)
+        return _script_table(found, top, wide)
     columns = (
         Column("run"), Column("bytes", "bytes", "event files"), Column("graph_bytes", "bytes", "graph"),
         Column("nodes", "count"), Column("function_nodes", "count", "in functions"), Column("parts", "count"),
@@ -89,9 +98,10 @@ def table_of(found: Growth, top: int | None = None) -> Table:
     return Table(columns, tuple(_shown(rows, top)))
 
 
-def _script_table(found: ScriptGrowth, top: int | None) -> Table:
+def _script_table(found: ScriptGrowth, top: int | None, wide: bool) -> Table:
     kinds = {name: "bytes" if name.endswith("bytes") else "count" for name in FIGURES}
-    columns = (Column("after"), *(Column(name, kinds[name], _TITLES[name]) for name in FIGURES))
+    seen = {name: wide or not _TITLES[name].startswith("their") for name in FIGURES}
+    columns = (Column("after"), *(Column(name, kinds[name], _TITLES[name], seen[name]) for name in FIGURES))
     rows: list[tuple[Cell, ...]] = [(row["label"], *(row[name] for name in FIGURES)) for row in found.rows]
     rows = _shown(rows, top)
     rows.append(("each adds", *(found.growth[name] for name in FIGURES)))

@@ -123,8 +123,8 @@ def measured_tables(cost: LoadCost) -> list[Table]:
     count = len(table.columns) - 3
     predicted = replace(table, columns=table.columns[:count], rows=tuple(row[:count] for row in table.rows))
     columns = (
-        Column("way"), Column("after", "bytes", "after: predicted"), Column("after_m", "bytes", "measured"),
-        Column("off", "text", "off"), Column("peak", "bytes", "peak: predicted"), Column("peak_m", "bytes", "measured"),
+        Column("way"), Column("after", "bytes", "after"), Column("after_m", "bytes", "measured"),
+        Column("off", "text", "off"), Column("peak", "bytes", "peak"), Column("peak_m", "bytes", "measured"),
         Column("peak_off", "text", "off"),
     )  # fmt: skip
     rows = tuple(
