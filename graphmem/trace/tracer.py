@@ -23,6 +23,7 @@ from graphmem.trace import (
     handover,
     legacy_rnn,
     placement,
+    prune,
     roles,
     scopes,
     shapes,
@@ -76,6 +77,7 @@ def trace(
         concrete = function.get_concrete_function(*step.args, **step.kwargs)
     progress("rewriting")
     executed = _executed(concrete, step, rewrite, (architecture, gpu_memory) if device == "gpu" else None)
+    executed = prune.without_dead(executed, [op.name for op in concrete.graph.control_outputs])
     examine.examine(executed, device)
     progress("building the graph")
     arguments = variables.arguments(concrete)
