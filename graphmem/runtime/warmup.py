@@ -10,7 +10,6 @@ from graphmem.ops.cost import cycles, stays_expensive
 from graphmem.runtime.executor import Schedule
 from graphmem.runtime.plan import Plan
 
-
 #: Factor by which the cycles of an op differ from process to process, either way.
 _SPREAD = 1.6
 
