@@ -242,7 +242,7 @@ def _grappler(report: Report, static: int | str | None) -> Estimate:
     if isinstance(static, int):
         says = (
             "Knows lifetimes, but in an order of its own, with a new buffer for every output, views and updates in "
-            "place too; leaves out variables, save copies that it takes their readings to be."
+            "place too; leaves out variables, but takes each reading of one to be a copy."
         )
         return Estimate(8, name, static, _ratio(static, report), says, source)
     reason = static or ("the step is compiled by XLA" if report.runtime == "xla" else "the trace was saved without it")
