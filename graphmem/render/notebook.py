@@ -14,11 +14,12 @@ from graphmem.report.report import Report
 from graphmem.units import format_bytes
 
 _ROWS = 12
+_WIDTH_MM = 140.0
 _NUMBER = ' style="text-align:right"'
 
 
 def as_html(report: Report) -> str:
-    """A fragment: headline, layers, the step peak by role, what is alive at the peak, its picture if it can be drawn.
+    """A fragment: headline, layers, step peak by role, timeline, what is alive at the peak, its picture if it can be drawn.
 
     Every name of the user's is escaped.
     """
@@ -27,6 +28,7 @@ def as_html(report: Report) -> str:
         _layers(report),
         f"<p>{html.escape(where_is_the_peak(report))}</p>" if report.frontier else "",
         _roles(report),
+        _timeline(report),
         _picture(report),
         _frontier(report),
         _remarks(report),
@@ -110,5 +112,20 @@ def _picture(report: Report) -> str:
         drawn = render_dot(frontier_dot(report), "svg").decode("utf-8")
     except TargetError:
         return ""
-    start = re.search(r"<svg\b", drawn)
-    return f"<div>{drawn[start.start() :]}</div>" if start else ""
+    return _inline(drawn)
+
+
+def _timeline(report: Report) -> str:
+    """Bytes over the step as inline SVG; nothing for a report that was saved without."""
+    from graphmem.render.choices import Choices
+    from graphmem.render.timeline import timeline_picture
+
+    if report.timeline is None or not report.timeline.total:
+        return ""
+    return _inline(timeline_picture(report, ".svg", Choices(width=_WIDTH_MM)).decode("utf-8"))
+
+
+def _inline(svg: str) -> str:
+    """An SVG file as part of a page: without its prolog."""
+    start = re.search(r"<svg\b", svg)
+    return f"<div>{svg[start.start() :]}</div>" if start else ""

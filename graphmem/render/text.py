@@ -10,6 +10,7 @@ from graphmem.render.colours import ROLE_STYLES
 from graphmem.render.frontier_columns import frontier_columns, size_cell
 from graphmem.render.rows import largest, plural, shorten
 from graphmem.render.scope_tree import fold_scopes
+from graphmem.render.sparkline import PEAK, bar, timeline_lines
 from graphmem.render.words import NO_BREAK, headline, modelled, remarks, sizes_in_words, where_is_the_peak
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-_ASCII = str.maketrans({"…": "~", "→": ">", "≥": ">", "×": "x", "–": "-", "·": ",", "─": "-", "’": "'"})
+_ASCII = str.maketrans(
+    {"…": "~", "→": ">", "≥": ">", "×": "x", "–": "-", "·": ",", "─": "-", "’": "'", PEAK: "^", "▌": "-"}
+    | dict(zip("▁▂▃▄▅▆▇█", "..::++##", strict=True))
+)
+
+_WIDEST_BAR, _NARROWEST_BAR = 20, 6
 
 
 def as_text(report: Report, width: int = 80, top: int = 10, color: bool = False) -> str:
@@ -40,7 +46,8 @@ def as_text(report: Report, width: int = 80, top: int = 10, color: bool = False)
     )  # fmt: skip
     _headline(console, report, width)
     _layers(console, report)
-    _roles(console, report)
+    _roles(console, report, width)
+    _over_time(console, report, width)
     _scopes(console, report, width, top)
     _frontier(console, report, width, top)
     _sources(console, report, width, top)
@@ -117,17 +124,36 @@ def _allocator(report: Report) -> str:
     return f"{format_bytes(charged)} in use at the peak, as {name} counts{held}{allowed}"
 
 
-def _roles(console: Console, report: Report) -> None:
+def _over_time(console: Console, report: Report, width: int) -> None:
+    """The whole step in four lines."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if report.timeline is None or len(report.timeline.total) < 2 or not report.step_peak_bytes:
+        return
+    lines = timeline_lines(report.timeline, report.needed_bytes - report.step_peak_bytes, width - 2)
+    console.print()
+    console.print("Over the step: bytes alive, in the order of its ops", style="bold")
+    console.print(Padding(Text("\n".join(lines), no_wrap=True), (0, 0, 0, 2), expand=False))
+
+
+def _roles(console: Console, report: Report, width: int) -> None:
     """Step peak by role and by the phase that made the buffers; rows and columns add up to it."""
     if not report.by_role:
         return
     phases = [name for name in PHASES if report.by_phase.get(name)]
     phases = phases if len(phases) > 1 else []
-    table = _grid("left", *["right"] * (len(phases) + 2))
+    rows = [
+        [role, *(size_cell(report.by_role_phase.get(role, {}).get(name, 0)) for name in phases), format_bytes(size),
+         _share(size, report.step_peak_bytes)]
+        for role, size in report.by_role.items()
+    ]  # fmt: skip
+    room = width - 2 - sum(2 + max(9, *map(len, column)) for column in zip(*rows, strict=True))
+    table = _grid("left", *["right"] * (len(phases) + 2), *(["left"] if room >= _NARROWEST_BAR else []))
     table.add_row("role", *phases, "bytes", "share", style="dim")
-    for role, size in report.by_role.items():
-        cells = [size_cell(report.by_role_phase.get(role, {}).get(name, 0)) for name in phases]
-        table.add_row(_painted(role), *cells, format_bytes(size), _share(size, report.step_peak_bytes))
+    for (role, *cells), size in zip(rows, report.by_role.values(), strict=True):
+        drawn = _bar(role, size, report.step_peak_bytes, min(room, _WIDEST_BAR))
+        table.add_row(_painted(role), *cells, *([drawn] if room >= _NARROWEST_BAR else []))
     totals = [size_cell(report.by_phase[name]) for name in phases]
     table.add_row("step peak", *totals, format_bytes(report.step_peak_bytes), _share(1, 1), style="bold")
     title = "What the step peak is" + (", by the pass that made it" if phases else "")
@@ -215,6 +241,14 @@ def _painted(cell: str) -> Text:
 
     look = ROLE_STYLES.get(cell)
     return Text(cell, style=f"{look.text} on {look.fill}" if look else "")
+
+
+def _bar(role: str, size: int, whole: int, room: int) -> Text:
+    """A role's share as a bar of its colour."""
+    from rich.text import Text
+
+    look = ROLE_STYLES.get(role)
+    return Text(bar(size / whole, room) if whole else "", style=look.fill if look else "")
 
 
 def _share(size: int, whole: int) -> str:

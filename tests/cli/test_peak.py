@@ -126,7 +126,7 @@ def test_several_outputs(cli: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("paths", "says"),
     [
-        (["peak.tiff"], ".svg, .png, .pdf, .dot, .json, .txt, .html, .csv, .graphmem"),
+        (["peak.tiff"], ".svg, .png, .pdf, .dot, .json, .txt, .html, .tex, .md, .csv"),
         (["peak"], "no ending"),
         (["there.json"], "exists"),
         (["folder.json"], "is a folder"),
