@@ -64,11 +64,12 @@ def _ran(request: dict[str, Any]) -> dict[str, Any]:
     path = request["path"]
     rows = Rows(request["epochs"], request["steps"])
     rows.watch()
+    namespace: dict[str, Any] = {}
     sys.argv = [path, *request["argv"]]
     sys.path.insert(0, os.path.dirname(path))
     with user_errors({path}):
         try:
-            runpy.run_path(path, run_name="__main__")
+            namespace = runpy.run_path(path, run_name="__main__")
         except SystemExit as left:
             if left.code not in (None, 0):
                 raise
@@ -77,6 +78,7 @@ def _ran(request: dict[str, Any]) -> dict[str, Any]:
                 raise UserCodeError(f"{os.path.basename(path)} is not valid Python: {error.msg}.") from error
             raise
     rows.finish()
+    namespace.clear()  # not before: what the script still holds at its end counts
     return {"fits": rows.fits, "models": rows.models, "limited": rows.limited}
 
 
