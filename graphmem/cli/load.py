@@ -16,7 +16,7 @@ from graphmem.cli.terminal import Terminal, answer, wants_color
 HELP = """What a saved model holds, and how much host memory loading it takes in each way.
 
 FILE is a .keras, .h5 or .weights.h5 file, a SavedModel folder, or a checkpoint: its prefix, its index file, or the
-folder it is in. The file is read, not loaded: nothing of it is built or run. --verify loads it, in processes of their
+folder it is in. The file is read, not loaded: nothing of it is run. --verify loads it, in processes of their
 own that end right afterwards; exit code 0: prediction and measurement agree, 1: they do not.
 
 \b
