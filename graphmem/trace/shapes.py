@@ -21,7 +21,7 @@ from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import c_api_util
 from tensorflow.python.framework.ops import Operation
 
-from graphmem.trace import elements
+from graphmem.trace import crosses, elements
 from graphmem.trace.placement import COPY
 from graphmem.trace.splice import CALL, RETURN
 
@@ -47,7 +47,7 @@ def infer(graph_def: Any, argument_shapes: list[Shape], traced: Any = None) -> d
         _shape_calls(changed, traced)
     found = _inferred(changed)
     for _ in range(_ROUNDS):
-        if not elements.tell(changed, found):
+        if not elements.tell(changed, found) | crosses.tell(changed, found):
             break
         found = _inferred(changed)
     return found
