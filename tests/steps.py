@@ -1,4 +1,4 @@
-"""Reports of simulated steps, made in milliseconds without TensorFlow: what pictures and exports need a whole step for."""
+"""Reports of simulated steps, made in milliseconds without TensorFlow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def report_of(graph: StepGraph, device: str = "cpu", allocator: str = "", limit:
 
 
 def two_layers(**changes: Any) -> Report:
-    """`graphs.two_weights`, whose step peak is 232 bytes; 232 more are held: weights of 192 and an input of 16… of bytes."""
+    """The report of `graphs.two_weights`."""
     return report_of(graphs.two_weights(), **changes)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphmem.render.words import PHASE_WORDS, common_prefix, headline_range, short_target, step_words
+from graphmem.render.words import PHASE_WORDS, common_prefix, headline_range, short_target
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
 
@@ -12,6 +12,7 @@ _SHOWS = {
     "timeline": "Memory alive over the schedule",
     "lifetimes": "Memory by address over the schedule, as TensorFlow's allocator (BFC) places it,",
 }
+_STEPS = {"train": "training step", "test": "test step", "predict": "prediction step"}
 _DEVICES = {"cpu": "a CPU", "gpu": "a GPU"}
 
 
@@ -22,9 +23,10 @@ def caption(report: Report, kind: str, by: str = "role") -> str:
         kind: which picture, one of `graphmem.render.choices.KINDS`, or "table".
         by: what a timeline is stacked by.
     """
+    batch = f", batch {report.batch}" if report.batch is not None else ""
     stacked = f", stacked by {'layer' if by == 'scope' else by}" if kind == "timeline" else ""
     sentences = [
-        f"{_SHOWS[kind]} of one {step_words(report.step, report.batch)}, of {short_target(report.target)}{stacked}",
+        f"{_SHOWS[kind]} of one {_STEPS.get(report.step, 'step')} of {short_target(report.target)}{batch}{stacked}",
         f"{_set_up(report)}; predicted by graphmem {_versions(report)}",
         _peak(report),
         _moment(report) if report.frontier and kind != "lifetimes" else "",

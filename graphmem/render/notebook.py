@@ -19,7 +19,7 @@ _NUMBER = ' style="text-align:right"'
 
 
 def as_html(report: Report) -> str:
-    """A fragment: headline, layers, step peak by role, timeline, what is alive at the peak, its picture if it can be drawn.
+    """A fragment: headline, layers, step peak by role, timeline, frontier as table and, if it can be drawn, as picture.
 
     Every name of the user's is escaped.
     """

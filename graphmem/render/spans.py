@@ -27,7 +27,7 @@ def bands(phases: Sequence[tuple[str, int, int]], total: Sequence[int], count: i
     """The phases as few long runs: the schedule in `count` parts, each of the phase whose ops move most bytes in it.
 
     Executors mix the phases op by op; where nothing moves, the phase of most ops counts. A part of another phase than
-    both its neighbours is taken for theirs.
+    both its neighbours is taken for that of the one before it.
 
     >>> bands([("forward", 0, 50), ("backward", 50, 98), ("update", 98, 99), ("backward", 99, 100)], [0] * 100)
     [('forward', 0, 50), ('backward', 50, 100)]
@@ -43,7 +43,7 @@ def bands(phases: Sequence[tuple[str, int, int]], total: Sequence[int], count: i
             sums[name] = before + change, ops + 1
     names = [max(sums, key=sums.__getitem__) if sums else "" for sums in moved]
     for place in range(1, len(names) - 1):
-        if names[place - 1] == names[place + 1]:
+        if names[place] not in (names[place - 1], names[place + 1]):
             names[place] = names[place - 1]
     runs: list[tuple[str, int, int]] = []
     for part, name in enumerate(names):

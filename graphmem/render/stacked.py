@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from graphmem.render.charts import unit_of
 from graphmem.render.schedule_axes import SMALL, TEXT, name_phases, points_of, style_axes
 from graphmem.render.spans import columns
+from graphmem.render.textfit import text_width
 from graphmem.render.themes import Theme
 from graphmem.report.report import Timeline
 from graphmem.units import format_bytes
@@ -77,8 +78,13 @@ def draw_stacked(
     for line in lines:
         shown.insert(0, (_curve(axes, line, theme, [*starts, positions], scale), line.label))
     if positions:
-        near = [peak, *(max(line.values) for line in lines if line.values and max(line.values) < 1.2 * peak)]
-        _mark(axes, theme, at_peak, peak / scale, max(near) / scale, at_peak < 0.55 * positions, peak)
+        on_the_right = at_peak < 0.55 * positions
+        text = text_width(f" peak {format_bytes(peak)} ", TEXT, bold=True) * 1.15
+        width = round(text / points_of(axes)[0] * positions)
+        under = slice(at_peak, at_peak + width) if on_the_right else slice(max(0, at_peak - width), at_peak + 1)
+        near = [max(line.values[under]) for line in lines if line.values[under]]
+        clear = max((size for size in near if size < 1.5 * peak), default=peak)
+        _mark(axes, theme, at_peak, peak / scale, max(peak, clear) / scale, on_the_right, peak)
     if limit is not None:
         _limit(axes, theme, limit, scale, most, positions)
     return shown

@@ -46,13 +46,13 @@ class Theme:
         return self.hatches.get(role, "")
 
 
-_LAYERS = ("#16233b", "#74c3ee", "#bd431a", "#fbee7a", "#54318f", "#d9922a", "#0b5c40", "#b9bcc2")
+_LAYERS = ("#74c3ee", "#bd431a", "#fbee7a", "#54318f", "#d9922a", "#0b5c40", "#16233b", "#b9bcc2")
 
 THEMES = {
     "light": Theme("#ffffff", INK, FAINT, "#f1f1f4", "#bd431a", "#1a1a1a", _LAYERS),
     "dark": Theme(
         "#14161a", "#eceef2", "#a2a7b0", "#1e2127", "#ff8a5c", "#ffffff",
-        ("#8b9cc4", "#74c3ee", "#e0693d", "#fbee7a", "#a78be0", "#d9922a", "#39a27c", "#777b84"),
+        ("#74c3ee", "#e0693d", "#fbee7a", "#a78be0", "#d9922a", "#39a27c", "#8b9cc4", "#777b84"),
         fills={
             "weight": "#8b9cc4", "optimizer state": "#a78be0", "other state": "#777b84", "gradient": "#e0693d",
             "output": "#39a27c",
@@ -60,7 +60,7 @@ THEMES = {
     ),
     "print": Theme(
         "#ffffff", "#000000", "#404040", "#ececec", "#000000", "#000000",
-        ("#1c1c1c", "#d8d8d8", "#6a6a6a", "#f4f4f4", "#404040", "#a6a6a6", "#ffffff", "#c0c0c0"),
+        ("#d8d8d8", "#9c9c9c", "#f4f4f4", "#404040", "#bdbdbd", "#ffffff", "#1c1c1c", "#c0c0c0"),
         fills={
             "weight": "#1c1c1c", "optimizer state": "#404040", "other state": "#6a6a6a", "input": "#8c8c8c",
             "constant": "#efefef", "activation": "#d8d8d8", "gradient": "#9c9c9c", "update": "#bdbdbd",
@@ -70,7 +70,7 @@ THEMES = {
             "gradient": "////", "update": "\\\\\\\\", "scratch": "||||", "input": "----", "optimizer state": "xxxx",
         },
         outlined=True,
-        layer_hatches=("", "", "////", "||||", "xxxx", "\\\\\\\\", "----", ""),
+        layer_hatches=("", "////", "||||", "xxxx", "\\\\\\\\", "----", "", ""),
     ),
 }  # fmt: skip
 """Name -> look; "print" is without colour."""

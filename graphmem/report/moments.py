@@ -13,6 +13,9 @@ from graphmem.runtime.simulate import Simulation, counted, timeline
 NO_LAYER, OTHERS = "(no layer)", "(others)"
 """Names of rows that are no scope."""
 
+NEARLY_ALL = 0.85
+"""The share of the peak that the layers shown by name should have."""
+
 
 @dataclass(frozen=True)
 class Placed:
@@ -51,8 +54,9 @@ def placed(report: Report) -> Placed:
 def timeline_by_layer(report: Report, most: int = 7) -> dict[str, list[int]]:
     """Layer -> bytes at each position of what was made in it; together they are `Report.timeline.total`.
 
-    The layers are those at the top, below what all have in common; where there are many, those whose names begin alike
-    are one, "conv2…". Most bytes at the peak come first; all but `most` are added up as `OTHERS`, and come last.
+    The layers are those at the top, below what all have in common; where a few of them have little of the peak, those
+    whose names begin alike are one, "conv2…". Most bytes at the peak come first; all but `most` are added up as
+    `OTHERS`, and come last.
 
     Raises:
         TargetError: the report holds no step.
@@ -64,9 +68,13 @@ def timeline_by_layer(report: Report, most: int = 7) -> dict[str, list[int]]:
     for buffer in counted(lives):
         scope = ops[lives.op[buffer]].scope
         groups.setdefault(scope.removeprefix(prefix).partition("/")[0] or NO_LAYER, []).append(buffer)
-    groups = _joined(groups, most)
-    curves = {name: timeline(lives, len(simulation.schedule.ops), group) for name, group in groups.items()}
     at = simulation.position
+    alive = {
+        name: sum(lives.nbytes[buffer] or 0 for buffer in group if lives.born[buffer] <= at < lives.freed[buffer])
+        for name, group in groups.items()
+    }
+    groups = _joined(groups, alive, most)
+    curves = {name: timeline(lives, len(simulation.schedule.ops), group) for name, group in groups.items()}
     ranked = sorted(curves, key=lambda name: (-int(curves[name][at]), -int(curves[name].max()), name))
     shown = ranked if len(ranked) <= most + 1 else ranked[:most]
     out = {name: [int(value) for value in curves[name]] for name in shown}
@@ -76,20 +84,23 @@ def timeline_by_layer(report: Report, most: int = 7) -> dict[str, list[int]]:
     return out
 
 
-def _joined(groups: dict[str, list[int]], most: int) -> dict[str, list[int]]:
-    """Groups whose names share as many words as leave `most` groups or fewer, or else the first word, as one.
+def _joined(groups: dict[str, list[int]], alive: dict[str, int], most: int) -> dict[str, list[int]]:
+    """Groups whose names begin with the same words as one: as many words as leave `most` groups with nearly all bytes.
 
-    >>> _joined({"conv2_block1_bn": [1], "conv2_block2_bn": [2], "conv3_block1_bn": [3], "pool": [4]}, 3)
+    Args:
+        alive: bytes of each group at the peak.
+
+    >>> groups = {"conv2_block1_bn": [1], "conv2_block2_bn": [2], "conv3_block1_bn": [3], "pool": [4]}
+    >>> _joined(groups, {"conv2_block1_bn": 5, "conv2_block2_bn": 5, "conv3_block1_bn": 5, "pool": 1}, 2)
     {'conv2…': [1, 2], 'conv3_block1_bn': [3], 'pool': [4]}
     """
-    if len(groups) <= most + 1:
-        return groups
-    longest = max(name.count("_") for name in groups)
+    longest = max((name.count("_") + 1 for name in groups), default=1)
     for words in range(longest, 0, -1):
         starts: dict[str, list[str]] = {}
         for name in groups:
             starts.setdefault("_".join(name.split("_")[:words]), []).append(name)
-        if len(starts) <= most + 1 or words == 1:
+        sizes = sorted((sum(alive[name] for name in names) for names in starts.values()), reverse=True)
+        if sum(sizes[:most]) >= NEARLY_ALL * sum(sizes):
             break
     return {
         (names[0] if len(names) == 1 else f"{start}…"): [buffer for name in names for buffer in groups[name]]

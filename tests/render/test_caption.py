@@ -25,13 +25,13 @@ from tests.steps import report_of, tower
 def test_a_caption_has_the_facts() -> None:
     text = caption(resnet50(), "frontier")
     facts = (
-        "ResNet50", "train step, batch 8", "Adam".lower(), "dtype policy float32", "run op by op on a CPU",
+        "ResNet50, batch 8", "Adam".lower(), "dtype policy float32", "run op by op on a CPU",
         "graphmem 0.1.0 for TensorFlow 2.21.0 and Keras 3.15.1", format_bytes(resnet50().needed_bytes),
         "over 8 orders", "Sum runs in conv1_bn, in the backward pass", "variables 293 MiB",
     )  # fmt: skip
     for fact in facts:
         assert fact in text
-    assert text.startswith("Tensors alive at the memory peak of one train step")
+    assert text.startswith("Tensors alive at the memory peak of one training step")
     assert text.endswith(".")
 
 

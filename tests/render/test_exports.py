@@ -57,8 +57,14 @@ def test_a_report_of_json_has_no_graph() -> None:
 
 # --- Chrome's trace format
 
-REQUIRED = {"M": {"name", "args"}, "C": {"ts", "name", "args"}, "X": {"ts", "dur", "name"}, "b": {"ts", "id", "cat", "name"},
-            "e": {"ts", "id", "cat", "name"}}  # fmt: skip
+REQUIRED = {
+    "M": {"name", "args"},
+    "C": {"ts", "name", "args"},
+    "X": {"ts", "dur", "name"},
+    "b": {"ts", "id", "cat", "name"},
+    "e": {"ts", "id", "cat", "name"},
+}
+"""Kind of event -> what it needs besides `ph` and `pid`."""
 
 
 def events(report: Report) -> list[dict[str, Any]]:
@@ -164,8 +170,7 @@ def test_a_stack_is_the_path_of_the_layer() -> None:
 
 # --- Model Explorer
 
-NODE = {"id", "label", "namespace", "subgraphIds", "attrs", "incomingEdges", "outputsMetadata", "inputsMetadata", "style",
-        "config"}  # fmt: skip
+NODE = set("id label namespace subgraphIds attrs incomingEdges outputsMetadata inputsMetadata style config".split())
 
 
 def test_the_graph_of_model_explorer() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -155,7 +156,7 @@ def test_bands_cover_the_schedule_once() -> None:
     phases.append(("backward", 300, 600))
     found = bands(phases, list(range(600)))
     assert (found[0][1], found[-1][2]) == (0, 600)
-    assert all(one[2] == other[1] and one[0] != other[0] for one, other in zip(found, found[1:], strict=False))
+    assert all(one[2] == other[1] and one[0] != other[0] for one, other in pairwise(found))
     assert [name for name, _, _ in found] == ["forward", "backward"]
 
 
