@@ -6,6 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from graphmem.graph.model import StepGraph
 from graphmem.measure.events import Held
 from graphmem.measure.result import Difference, Layer, MeasuredRun, Tensors, TypeRow, Verification
 from graphmem.measure.run import Run
@@ -83,8 +84,9 @@ def compare_tensors(number: int, run: Run, drawn: Sequence[Simulation]) -> Tenso
     """Match what is alive at the peak of a run with what is alive in the order that comes nearest to it."""
     done = run.replay
     simulation, rows, matched = _nearest(done.peak, done.alive, drawn)
-    types = {op.name: op.type for op in simulation.graph.ops}
-    real, ours = Counter(done.alive), _buffers(rows)
+    names = _names(simulation.graph)
+    types = {names[op.name]: op.type for op in simulation.graph.ops}
+    real, ours = Counter(done.alive), _buffers(rows, names)
     differences = [
         Difference(held.op, types.get(held.op, NOT_IN_GRAPH), held.nbytes, count)
         for held, count in ((held, real[held] - ours[held]) for held in real | ours)
@@ -95,7 +97,7 @@ def compare_tensors(number: int, run: Run, drawn: Sequence[Simulation]) -> Tenso
         run=number,
         predicted_peak_bytes=simulation.peak,
         measured_peak_bytes=done.peak,
-        predicted_op="" if at_peak is None else simulation.graph.ops[at_peak].name,
+        predicted_op="" if at_peak is None else names[simulation.graph.ops[at_peak].name],
         measured_op=done.peak_op,
         matched=sum(matched.values()),
         predicted=sum(ours.values()),
@@ -118,15 +120,20 @@ def _nearest(
     for simulation in drawn:
         if abs(simulation.peak - peak) <= least + SAME * peak:
             rows = frontier(simulation)
-            matched = real & _buffers(rows)
+            matched = real & _buffers(rows, _names(simulation.graph))
             if best is None or _nbytes(matched) > _nbytes(best[2]):
                 best = simulation, rows, matched
     assert best is not None
     return best
 
 
-def _buffers(rows: Iterable[FrontierBuffer]) -> Counter[Held]:
-    return Counter(Held(row.op, row.bytes) for row in rows if row.bytes is not None)
+def _names(graph: StepGraph) -> dict[str, str]:
+    """Name of an op -> that under which the allocator hears of it: what XLA asks for comes without a name."""
+    return {op.name: "" if op.type == "XlaLaunch" else op.attrs.get("_ran_as", op.name) for op in graph.ops}
+
+
+def _buffers(rows: Iterable[FrontierBuffer], names: dict[str, str]) -> Counter[Held]:
+    return Counter(Held(names.get(row.op, row.op), row.bytes) for row in rows if row.bytes is not None)
 
 
 def _nbytes(buffers: Counter[Held]) -> int:

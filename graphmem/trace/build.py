@@ -10,6 +10,7 @@ from tensorflow.python.framework import dtypes, tensor_util
 
 from graphmem.graph.model import Op, StepGraph, Tensor, tensor_bytes
 from graphmem.trace.shapes import Shape
+from graphmem.trace.splice import RAN_AS
 
 #: A constant of at most this many elements keeps its value: axes, permutations, loop bounds.
 SMALL_CONSTANT = 64
@@ -59,6 +60,8 @@ def build(graph_def: Any, shapes: dict[str, list[tuple[str, Shape]]], host: Memo
             value = _small_value(node, outputs[0])
             if value is not None:
                 values[position] = attrs["_value"] = value
+        if RAN_AS in node.attr:
+            attrs[RAN_AS] = node.attr[RAN_AS].s.decode()
         device = "gpu" if "GPU" in node.device else "cpu"
         ops.append(
             Op(

@@ -13,6 +13,8 @@ from typing import Any
 from tensorflow.core.framework import node_def_pb2, types_pb2
 
 CALL, RETURN = "_Call", "_Return"
+RAN_AS = "_ran_as"
+"""Attribute of a node that is moved: the name under which TensorFlow runs it."""
 
 
 class _Body:
@@ -42,6 +44,8 @@ class _Body:
             inner = node_def_pb2.NodeDef()
             inner.CopyFrom(node)
             inner.name = prefix + node.name
+            if RAN_AS not in inner.attr:  # else it is in a function that this one calls
+                inner.attr[RAN_AS].s = node.name.encode()
             del inner.input[:]
             inner.input.extend(_moved(source, renamed) for source in node.input)
             if not inner.input:

@@ -17,6 +17,7 @@ from graphmem.target.user_code import step_errors
 from graphmem.trace import (
     build,
     calls,
+    clusters,
     examine,
     fold,
     gpu_only,
@@ -76,7 +77,7 @@ def trace(
     with scopes.watched(step.models) as seen, inlined, gpu_seen(device == "gpu"), step_errors(step.user_files):
         concrete = function.get_concrete_function(*step.args, **step.kwargs)
     progress("rewriting")
-    executed = _executed(concrete, step, rewrite, (architecture, gpu_memory) if device == "gpu" else None)
+    executed, library = _executed(concrete, step, rewrite, (architecture, gpu_memory) if device == "gpu" else None)
     executed = prune.without_dead(executed, [op.name for op in concrete.graph.control_outputs])
     examine.examine(executed, device)
     progress("building the graph")
@@ -87,29 +88,34 @@ def trace(
     graph = fold.fold_constants(build.build(executed, shapes.infer(executed, given, concrete.graph), host))
     graph.arguments, graph.variables = arguments, captured
     _refer(graph)
+    left = clusters.launch_clusters(graph, executed, library, progress) if device == "cpu" else []
     seen.ops = {op.name for op in concrete.graph.get_operations()}
     roles.assign(graph, seen, [getattr(optimizer, "name", "") for optimizer in step.optimizers])
     sources.assign(graph, concrete, step.user_files)
     graph.info = info_of(step, device, rewrite)
+    graph.info["notes"] += left
     if device == "gpu":
         graph.info["architecture"] = architecture
     return graph
 
 
-def _executed(concrete: Any, step: Step, rewrite: bool, gpu: tuple[str, int] | None) -> Any:
-    """The GraphDef that the executor would get: of the CPU, or of a GPU of this architecture and memory."""
+def _executed(concrete: Any, step: Step, rewrite: bool, gpu: tuple[str, int] | None) -> tuple[Any, Any]:
+    """The GraphDef that the executor would get: of the CPU, or of a GPU of this architecture and memory; and the
+    library of the functions that it calls."""
     inputs = _stand_ins(concrete, step)
     if gpu is None:
         with handover.rewrites(rewrite):
-            return calls.with_calls(handover.handed_over(concrete, inputs), concrete.graph)
+            handed = handover.handed_over(concrete, inputs)
+            return calls.with_calls(handed, concrete.graph), handed.before.library
     from graphmem.trace.grappler import gpu_graph
 
     with handover.rewrites(False):
         handed = gpu_only.handed_over_for_gpu(concrete, inputs)
     controls = [op.name for op in concrete.graph.control_outputs]
-    return gpu_graph(
+    graph = gpu_graph(
         handed.executed, controls, architecture=gpu[0], memory_bytes=gpu[1], rewrite=rewrite, notes=step.notes
     )
+    return graph, handed.before.library
 
 
 def _stand_ins(concrete: Any, step: Step) -> list[Any]:

@@ -1,7 +1,7 @@
-"""Functions that XLA compiles inside a step that TensorFlow's executor runs: what each takes while it runs.
+"""Functions that XLA compiles inside a step that TensorFlow's executor runs: what each asks for when it runs.
 
 To the executor such a call (`_XlaMustCompile`: a grouped convolution on the CPU, a `tf.function` with
-`jit_compile=True`) is one op. Its temporary memory is what XLA assigned when it compiled the function.
+`jit_compile=True`) is one op. It asks for what XLA assigned when it compiled the function.
 """
 
 from __future__ import annotations
@@ -33,14 +33,26 @@ class Cluster:
     inputs: tuple[tuple[str, tuple[int, ...], bool], ...]
 
 
-def temp_bytes_of_clusters(
+@dataclass(frozen=True)
+class Allocations:
+    """What a call asks the allocator for, block by block (bytes): temporary memory, and results.
+
+    A result that takes over the memory of an input is none of them; the table of the results, where there are several,
+    is one.
+    """
+
+    temp: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def allocations_of_clusters(
     clusters: Sequence[Cluster],
     library: Any,
     *,
     timeout: float = TIMEOUT_SECONDS,
     progress: Callable[[str], None] = lambda text: None,
-) -> list[int | None]:
-    """The temporary memory of each call on the CPU, in bytes; `None` where XLA cannot compile it as it stands.
+) -> list[Allocations | None]:
+    """What each call asks for on the CPU; `None` where XLA cannot compile it as it stands.
 
     All are compiled in one process; a call that occurs more than once is compiled once.
 
@@ -60,8 +72,9 @@ def temp_bytes_of_clusters(
     found, _ = scheduled_program(
         __name__, {PROGRAM: program}, flags, RESULT, timeout=timeout, progress=progress, complete=Path.is_file
     )
-    sizes = dict(zip(once, json.loads(found), strict=True))
-    return [sizes[cluster] for cluster in clusters]
+    made = [sizes and Allocations(*map(tuple, sizes)) for sizes in json.loads(found)]
+    known = dict(zip(once, made, strict=True))
+    return [known[cluster] for cluster in clusters]
 
 
 def main(folder: str) -> None:
@@ -73,15 +86,15 @@ def main(folder: str) -> None:
     context.ensure_initialized()
     for definition in function_pb2.FunctionDefLibrary.FromString(library).function:
         context.context().add_function_def(definition)
-    sizes = [_temp_bytes(described) for described in json.loads(head)]
+    sizes = [_sizes(described) for described in json.loads(head)]
     written = Path(folder) / f"{RESULT}.part"
     written.write_text(json.dumps(sizes))
     os.replace(written, Path(folder) / DUMPS / RESULT)
 
 
-def _temp_bytes(described: dict[str, Any]) -> int | None:
+def _sizes(described: dict[str, Any]) -> list[list[int]] | None:
     from graphmem.trace.xla_export import export, stand_in, stand_in_variable
-    from graphmem.xla.allocations import TEMP, read_assignment
+    from graphmem.xla.allocations import OUTPUT, TEMP, read_assignment
     from graphmem.xla.proto import parse
 
     given = [(stand_in_variable if handle else stand_in)(shape, dtype) for dtype, shape, handle in described["inputs"]]
@@ -93,5 +106,5 @@ def _temp_bytes(described: dict[str, Any]) -> int | None:
     entry = next(c for c in module.computations if c.id == module.entry_computation_id)
     if sum(instruction.opcode == "parameter" for instruction in entry.instructions) < len(given):
         return None  # the value of an input decides a shape, and it is not known here
-    allocations = read_assignment(compiled.buffer_assignment).allocations.values()
-    return sum(allocation.nbytes for allocation in allocations if allocation.kind == TEMP)
+    assignment = read_assignment(compiled.buffer_assignment)
+    return [[size for size in assignment.sizes(kind) if size] for kind in (TEMP, OUTPUT)]

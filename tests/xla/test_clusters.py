@@ -10,7 +10,7 @@ pytestmark = pytest.mark.tf
 
 tf = pytest.importorskip("tensorflow")
 
-from graphmem.trace.xla_clusters import Cluster, temp_bytes_of_clusters  # noqa: E402
+from graphmem.trace.xla_clusters import Cluster, allocations_of_clusters  # noqa: E402
 from graphmem.xla.proto import parse  # noqa: E402
 
 
@@ -53,7 +53,7 @@ def test_the_temporary_memory_of_calls():
     one = Cluster(name, (("float32", (128, 64), False), weights))
     two = Cluster(name, (("float32", (256, 64), False), weights))
     none = Cluster(called.function_def.signature.name, (("float32", (3,), False),))
-    sizes = temp_bytes_of_clusters([one, none, two, one], library)
+    sizes = allocations_of_clusters([one, none, two, one], library)
     assert sizes[0] == sizes[3] == own_temp_bytes(inner, tf.TensorSpec((128, 64))) >= 128 * 64 * 4
     assert sizes[1] is None
     assert sizes[2] == own_temp_bytes(inner, tf.TensorSpec((256, 64))) > sizes[0]
@@ -77,11 +77,11 @@ def test_handles_may_come_first_and_values_that_decide_a_shape_are_not_made_up()
         Cluster(concrete.function_def.signature.name, (("float32", (64, 64), True), ("float32", (128, 64), False))),
         Cluster(other.function_def.signature.name, (("int32", (2,), False), ("float32", (4,), False))),
     ]
-    sizes = temp_bytes_of_clusters(calls, library)
+    sizes = allocations_of_clusters(calls, library)
     assert sizes[0] is not None
     assert sizes[0] >= 128 * 64 * 4
     assert sizes[1] is None
 
 
 def test_no_calls_need_no_process():
-    assert temp_bytes_of_clusters([], None) == []
+    assert allocations_of_clusters([], None) == []
