@@ -82,6 +82,8 @@ def load_cost(
     progress("reading")
     contents = read(os.fspath(path))
     notes = list(contents.notes)
+    if contents.legacy and contents.format in ("keras", "h5"):
+        notes.append("Keras 2 keeps more buffers than are known while it reads: its peak is a lower bound.")
     machine = Machine(free_bytes() if importlib.util.find_spec("psutil") else None, _slots(contents, notes, progress))
     cost = LoadCost(contents, ways_of(contents, machine), tolerance, notes)
     if verify:
