@@ -19,22 +19,22 @@ BELOW, ABOVE = 0.01, 0.03
 
 
 def typical(peaks: list[int]) -> int:
-    """The index of the peak to report; of equals the one in their middle.
+    """The index of the peak to report; of equals the one in their middle, of two as good the higher.
 
-    >>> typical([159, 177, 159, 159]), typical([100, 300, 200]), typical([1000, 1008, 1024, 1060, 2000, 2001])
-    (2, 2, 2)
+    >>> typical([159, 177, 159, 159]), typical([100, 300, 200]), typical([569, 693, 693, 569])
+    (2, 2, 1)
     """
     ranked = sorted(range(len(peaks)), key=lambda index: (peaks[index], index))
     ordered = [peaks[index] for index in ranked]
     count = len(ordered)
 
-    def score(rank: int) -> tuple[float, float, float]:
+    def score(rank: int) -> tuple[float, ...]:
         peak = ordered[rank]
         first, end = bisect_left(ordered, peak * (1 - SAME)), bisect_right(ordered, peak * (1 + SAME))
         low, high = bisect_left(ordered, peak / (1 + ABOVE)), bisect_right(ordered, peak / (1 - BELOW))
         most = 2 * (end - first) >= count
         right = end - first if most else _median_below(high / count) - _median_below(low / count)
-        return most + right, -abs(rank - (first + end - 1) / 2), -abs(rank - (count - 1) / 2)
+        return most + right, -abs(rank - (first + end - 1) / 2), -abs(rank - (count - 1) / 2), rank
 
     return ranked[max(range(count), key=score)]
 
