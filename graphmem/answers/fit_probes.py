@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -179,10 +178,19 @@ class ObjectProbes(Probes):
     def _trace(self, value: int) -> tuple[Any, Options]:
         if self.is_argument:
             options = replace(self.base.options, dims=dict(self.base.options.dims))
-            target = functools.partial(self.target, **{self.vary: value})
+            target = _called(self.target, self.vary, value)
         else:
             options, target = self.base.at(self.vary, value).options, self.target
         return api.trace_object(target, self.specs, options, self.settings), options
+
+
+def _called(factory: Callable[..., Any], name: str, value: int) -> Callable[[], Any]:
+    """A function without parameters that calls another."""
+
+    def make() -> Any:
+        return factory(**{name: value})
+
+    return make
 
 
 def _takes(target: Any, name: str) -> bool:

@@ -166,7 +166,7 @@ def _script_places(words: tuple[str, ...]) -> list[tuple[int, str]]:
         flag, equals, rest = word.partition("=")
         if word == PLACE:
             before = words[index - 1] if index else ""
-            found.append((index, before.lstrip("-") if before.startswith("-") else "argument"))
+            found.append((index, before.lstrip("-") if before.startswith("-") and "=" not in before else "argument"))
         elif equals and rest == PLACE and flag.startswith("-"):
             found.append((index, flag.lstrip("-")))
     return found

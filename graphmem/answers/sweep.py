@@ -240,7 +240,7 @@ def _on_dask(requests: dict[int, dict[str, Any]], address: str, timeout: float, 
             client.submit(analyse, request, folder, timeout, pure=False): number for number, request in requests.items()
         }
         try:
-            for future in as_completed(running):
+            for future in as_completed(list(running), loop=client.loop):
                 lost = future.exception()
                 done(running[future], future.result() if lost is None else _lost(lost))
         finally:

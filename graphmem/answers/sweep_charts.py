@@ -61,8 +61,7 @@ def _heat(figure: Figure, sweep: Sweep) -> None:
     unit, scale = unit_of(int(np.nanmax(needs)))
     axes = figure.subplots()
     shades = LinearSegmentedColormap.from_list("needs", ["#eef5fb", "#74a9d8", "#16233b"])
-    shades.set_bad("#ffffff")
-    shown = axes.pcolormesh(needs / scale, cmap=shades, vmin=0, edgecolors="white", linewidth=0.8)
+    shown = axes.pcolormesh(np.ma.masked_invalid(needs / scale), cmap=shades, vmin=0, edgecolors="white", linewidth=0.8)
     for row, column in itertools.product(range(len(rows)), range(len(columns))):
         _write(axes, cells[row, column], (column + 0.5, row + 0.5), needs[row, column] > 0.55 * np.nanmax(needs))
     _boundary(axes, cells)
@@ -77,7 +76,7 @@ def _heat(figure: Figure, sweep: Sweep) -> None:
     bar.set_label(f"needs ({unit})", color=INK)
     bar.outline.set_visible(False)
     if sweep.budget_bytes is not None:
-        figure.suptitle(f"{sweep.target} · {_line_says(sweep)}", color=INK, fontsize=8)
+        figure.suptitle(f"the line: a budget of {format_bytes(sweep.budget_bytes)}", color=_BUDGET, fontsize=7)
 
 
 def _need(point: SweptPoint) -> float:
@@ -101,10 +100,6 @@ def _boundary(axes: Axes, cells: Any) -> None:
             axes.plot([column + 1] * 2, [row, row + 1], color=_BUDGET, linewidth=2, solid_capstyle="butt")
         if row + 1 < height and here is not None and fits[row + 1][column] == (not here):
             axes.plot([column, column + 1], [row + 1] * 2, color=_BUDGET, linewidth=2, solid_capstyle="butt")
-
-
-def _line_says(sweep: Sweep) -> str:
-    return f"what fits into {format_bytes(sweep.budget_bytes or 0)} lies on the light side of the line"
 
 
 def _lines(figure: Figure, sweep: Sweep) -> None:

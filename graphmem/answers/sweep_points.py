@@ -18,7 +18,6 @@ from typing import Any
 
 from graphmem.answers.points import Point, Value
 from graphmem.errors import GraphmemError, InternalError, TargetError
-from graphmem.measure.children import answer, ask
 from graphmem.settings import Settings
 from graphmem.target.step import Options
 from graphmem.version import __version__
@@ -145,6 +144,8 @@ def analyse(
     Returns:
         What `figures` gives; or `error`, `exit_code` and `excerpt`.
     """
+    from graphmem.measure.children import ask
+
     try:
         return ask(CHILD, {**request, "folder": folder}, "analyses the point", timeout, {}, stop)
     except GraphmemError as error:
@@ -159,6 +160,8 @@ def failure(error: GraphmemError) -> dict[str, Any]:
 
 def main(folder: str, parent: int) -> None:
     """The process that analyses one point."""
+    from graphmem.measure.children import answer
+
     answer(folder, parent, _analysed)
 
 

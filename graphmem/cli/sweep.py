@@ -148,13 +148,25 @@ def _show(terminal: Terminal, found: Sweep, values: dict[str, Any]) -> None:
         terminal.say(f"{kept} of {len(found.points)} points are from {values['resume']}")
     for point in found.failed if terminal.verbose or terminal.debug else ():
         terminal.complain(f"{point.values}: {point.error}\n{point.result['excerpt']}".rstrip())
-    contents = [(path, _content(found, path, values["plot"])) for path in values["outputs"]]
+    contents = [(path, _content(found, path, values["plot"])) for path in _drawable(terminal, found, values["outputs"])]
     for path, content in contents:
         replace_file(path, content)
         terminal.say(f"Wrote {path}")
     columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
     width = values["width"] or max(columns, 60)
     answer(as_json(found) if values["as_json"] else as_text(as_table(found), width, wants_color(sys.stdout)))
+
+
+def _drawable(terminal: Terminal, found: Sweep, outputs: tuple[str, ...]) -> list[str]:
+    """The files that can be written: there are no pictures of nothing."""
+    from graphmem.answers.sweep_charts import PICTURES
+
+    if len(found.failed) < len(found.points):
+        return list(outputs)
+    pictures = [path for path in outputs if Path(path).suffix.lower() in PICTURES]
+    for path in pictures:
+        terminal.complain(f"{path} is not drawn: no point has figures.")
+    return [path for path in outputs if path not in pictures]
 
 
 def _content(found: Sweep, path: str, plot: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +31,8 @@ def rebatched(step: Step, batch: int) -> Step | None:
         return tf.TensorSpec((batch, *leaf.shape[1:]), leaf.dtype, leaf.name)
 
     args, kwargs = tf.nest.map_structure(resized, (step.args, step.kwargs))
-    return replace(step, args=args, kwargs=kwargs, batch=batch)
+    notes = [re.sub(rf"\b{step.batch}(?=x\d|\b)", str(batch), note) for note in step.notes]  # they tell shapes
+    return replace(step, args=args, kwargs=kwargs, batch=batch, notes=notes)
 
 
 def fixed_dims(step: Step) -> set[int]:
