@@ -20,7 +20,9 @@ from tensorflow.core.framework import graph_pb2, types_pb2
 from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.framework import c_api_util
 from tensorflow.python.framework.ops import Operation
+from tensorflow.python.util import _pywrap_util_port
 
+from graphmem.errors import InternalError, TargetError
 from graphmem.trace import crosses, elements
 from graphmem.trace.placement import COPY
 from graphmem.trace.splice import CALL, RETURN
@@ -81,6 +83,13 @@ def _import(graph: Any, graph_def: Any) -> None:
             with graph._c_graph.get() as c_graph:
                 results = c_api.TF_GraphImportGraphDefWithResults(c_graph, serialized, options)
             c_api.TF_DeleteImportGraphDefResults(results)
+        except tf.errors.InvalidArgumentError as error:
+            if not _pywrap_util_port.IsMklEnabled():
+                raise InternalError(f"TensorFlow does not take its own graph back: {error.message[:300]}") from error
+            raise TargetError(
+                "with oneDNN on, TensorFlow fuses ops of this step in a way that graphmem cannot read; set "
+                "TF_ENABLE_ONEDNN_OPTS=0 before TensorFlow is imported."
+            ) from error
         finally:
             c_api.TF_DeleteImportGraphDefOptions(options)
 

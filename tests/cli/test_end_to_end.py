@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -97,3 +98,20 @@ def test_a_missing_file_is_one_sentence(folder: Path) -> None:
     done = graphmem(folder, "peak", "missing.py")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "missing.py" in done.stderr
+
+
+@pytest.mark.tf
+def test_what_onednn_fuses_beyond_reading_is_told(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        "import keras\n"
+        "def net():\n"
+        "    keras.mixed_precision.set_global_policy('mixed_bfloat16')\n"
+        "    model = keras.Sequential([keras.Input((8, 8, 3)), keras.layers.Conv2D(4, 3, activation='relu')])\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+    )
+    command = [sys.executable, "-m", "graphmem", "peak", "net.py:net", "--batch", "2", "--device", "cpu"]
+    environment = {**os.environ, "TF_ENABLE_ONEDNN_OPTS": "1"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode in (0, 2)  # TensorFlow fuses so only on processors that have bfloat16
+    assert "internal error" not in done.stderr
