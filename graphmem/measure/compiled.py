@@ -9,29 +9,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
 
 from graphmem.measure.compare import measured_run, median
 from graphmem.measure.result import Difference, Layer, Tensors, TypeRow, Verification
 from graphmem.measure.run import Run
 from graphmem.report.report import Report
+from graphmem.runtime.bfc import Bfc
+from graphmem.runtime.replay_compiled import replay_compiled
+from graphmem.runtime.simulate import Simulation
 
 TEMPORARY, RESULTS, OTHER = "temporary memory", "results", "(not predicted)"
 """What a block is for; of those that are not predicted nobody knows."""
 
 
 def compare_compiled(
-    report: Report, xla: dict[str, Any], runs: Sequence[Run], nearest: int, tolerance: float, notes: list[str]
+    report: Report, simulation: Simulation, runs: Sequence[Run], nearest: int, tolerance: float, notes: list[str]
 ) -> Verification:
     """Put the report of a compiled step beside the runs.
 
     Args:
-        xla: `StepGraph.info["xla"]` of the step.
+        simulation: what the report is of.
         runs: one or more.
         nearest: number of the run whose blocks are compared.
         tolerance, notes: see `Verification`.
     """
-    blocks = [*((RESULTS, size) for size in xla["output_allocations"] if size)]
+    xla = simulation.graph.info["xla"]
+    blocks = [(RESULTS, size) for size in xla["output_allocations"] if size]
     blocks += [(TEMPORARY, size) for size in xla["temp_allocations"] if size]
     total = sum(size for _, size in blocks)
     measured = [measured_run(run, (total, total)) for run in runs]
@@ -53,7 +56,7 @@ def compare_compiled(
         range_bytes=(total, total),
         runs=measured,
         tensors=compare_blocks(nearest, runs[nearest], blocks),
-        in_use_peak_bytes=report.allocator.get("peak_in_use_bytes"),
+        in_use_peak_bytes=replay_compiled(simulation, Bfc()).peak.bytes_in_use,
         tolerance=tolerance,
         notes=notes,
     )

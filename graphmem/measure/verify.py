@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from graphmem.errors import CheckFailed, TargetError
 from graphmem.graph.store import is_trace
@@ -110,9 +109,11 @@ def verify(
     progress("comparing")
     peaks = [run.replay.peak for run in runs]
     if report.runtime == "xla":
-        xla = _laid_out(report)
-        asked = xla["temp_bytes"] + xla["output_bytes"]
-        return compare_compiled(report, xla, runs, nearest_to(asked, peaks), effort.tolerance, _compiled_notes(report))
+        assert report.simulation is not None  # as it was just made
+        xla = report.simulation.graph.info["xla"]
+        nearest = nearest_to(xla["temp_bytes"] + xla["output_bytes"], peaks)
+        notes = _compiled_notes(report)
+        return compare_compiled(report, report.simulation, runs, nearest, effort.tolerance, notes)
     nearest = nearest_to(report.step_peak_bytes, peaks)
     env = Env(threads=threads, l3_bytes=settings.l3_bytes)
     graph = runs[nearest].graph
@@ -122,13 +123,6 @@ def verify(
     )
     notes = _notes(report, drawn)
     return compare(report, runs, drawn, nearest, effort.tolerance, notes)
-
-
-def _laid_out(report: Report) -> dict[str, Any]:
-    """What XLA decided about a step, as the report's own simulation has it."""
-    assert report.simulation is not None
-    found: dict[str, Any] = report.simulation.graph.info["xla"]
-    return found
 
 
 def _compiled_notes(report: Report) -> list[str]:
