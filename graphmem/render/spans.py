@@ -29,7 +29,7 @@ def bands(phases: Sequence[tuple[str, int, int]], total: Sequence[int], count: i
     Executors mix the phases op by op; where nothing moves, the phase of most ops counts. A part of another phase than
     both its neighbours is taken for that of the one before it.
 
-    >>> bands([("forward", 0, 50), ("backward", 50, 98), ("update", 98, 99), ("backward", 99, 100)], [0] * 100)
+    >>> bands([("forward", 0, 50), ("backward", 50, 60), ("update", 60, 61), ("backward", 61, 100)], [0] * 100)
     [('forward', 0, 50), ('backward', 50, 100)]
     """
     positions = len(total)
