@@ -53,7 +53,7 @@ def _text(report: Report, choices: Choices) -> bytes:
 
 
 def _html(report: Report, choices: Choices) -> bytes:
-    from graphmem.render.notebook import as_page
+    from graphmem.render.html.page import as_page
 
     return as_page(report).encode()
 

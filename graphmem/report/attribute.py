@@ -21,7 +21,7 @@ def frontier(simulation: Simulation) -> list[FrontierBuffer]:
         and lives.nbytes[buffer] != 0
         and lives.born[buffer] <= position < lives.freed[buffer]
     ]
-    rows = [_row(simulation, buffer) for buffer in alive]
+    rows = [describe(simulation, buffer, position) for buffer in alive]
     return sorted(rows, key=lambda row: (row.bytes is None, -(row.bytes or 0), row.born, row.tensor))
 
 
@@ -35,11 +35,16 @@ def role_of(simulation: Simulation, buffer: int) -> str:
     return simulation.graph.ops[simulation.lifetimes.op[buffer]].role
 
 
-def _row(simulation: Simulation, buffer: int) -> FrontierBuffer:
+def describe(simulation: Simulation, buffer: int, position: int) -> FrontierBuffer:
+    """A buffer as a row of a report.
+
+    Args:
+        position: who reads it last is told if that is after this position.
+    """
     lives, ops = simulation.lifetimes, simulation.graph.ops
     op = ops[lives.op[buffer]]
     slot, last = lives.slot[buffer], lives.last[buffer]
-    reader = ops[simulation.schedule.ops[last]] if last > simulation.position else None
+    reader = ops[simulation.schedule.ops[last]] if last > position else None
     if slot == SCRATCH:
         name, shape, dtype = f"{op.name} (scratch)", None, ""
     elif slot == WORKSPACE:

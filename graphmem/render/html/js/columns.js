@@ -1,0 +1,38 @@
+// A stretch of the timeline in as many points as a screen shows.
+
+const MOST_POINTS = 1500;
+
+// Indices of the columns that stand for a stretch of positions: the highest of each part, so that peaks stay.
+function shownColumns(from, to) {
+  const first = columnOf(from);
+  const last = columnOf(to);
+  const count = last - first + 1;
+  const parts = Math.min(MOST_POINTS, count);
+  const shown = [];
+  for (let part = 0; part < parts; part++) {
+    const start = first + Math.floor((count * part) / parts);
+    const end = first + Math.floor((count * (part + 1)) / parts);
+    let best = start;
+    for (let column = start + 1; column < end; column++) {
+      if (TIMELINE.total[column] > TIMELINE.total[best]) best = column;
+    }
+    shown.push(best);
+  }
+  return shown;
+}
+
+// For the chart: positions, then the stack from its top line to its lowest; the last point holds to its end.
+function stacked(shown) {
+  const across = shown.map((column) => TIMELINE.at[column]);
+  const lines = [];
+  let below = new Array(shown.length).fill(0);
+  for (const values of TIMELINE.roles) {
+    below = below.map((sum, index) => sum + values[shown[index]]);
+    lines.unshift(below);
+  }
+  if (shown.length && shown[shown.length - 1] === TIMELINE.at.length - 1) {
+    across.push(DATA.positions);
+    for (const line of lines) line.push(line[line.length - 1]);
+  }
+  return [across, ...lines];
+}
