@@ -10,9 +10,10 @@ from itertools import pairwise
 import pytest
 
 from graphmem.errors import TargetError
+from graphmem.graph.model import ROLES
 from graphmem.render.choices import Choices
 from graphmem.render.spans import bands, columns
-from graphmem.render.themes import THEMES
+from graphmem.render.themes import THEMES, Theme
 from graphmem.render.timeline import areas_by_role, held_of, plot, timeline_picture
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
@@ -105,6 +106,15 @@ def test_print_is_grey_with_patterns() -> None:
     assert all(colour[1:3] == colour[3:5] == colour[5:7] for colour in colours)
     assert "<pattern" in svg
     assert "<pattern" not in timeline_picture(report_of(tower()), ".svg", Choices()).decode()
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
+def test_no_two_roles_or_layers_look_alike(theme: Theme) -> None:
+    roles = [(theme.fill(role), theme.hatch(role)) for role in ROLES]
+    assert len(set(roles)) == len(ROLES)
+    hatches = [theme.layer_hatches[number % len(theme.layer_hatches)] for number in range(len(theme.layers))]
+    assert len(set(zip(theme.layers, hatches, strict=True))) == len(theme.layers)
+    assert len(theme.layers) >= 8  # as many as `timeline_by_layer` names
 
 
 def test_a_report_without_a_timeline_says_so() -> None:
