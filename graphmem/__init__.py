@@ -5,18 +5,42 @@
 >>> report.peak_bytes, report.render("peak.svg")      # doctest: +SKIP
 """
 
-from graphmem.answers.check import check
-from graphmem.answers.compare import Comparison
-from graphmem.answers.comparing import compare
-from graphmem.answers.diff import diff
-from graphmem.answers.fit import Fit, fit
-from graphmem.answers.sweep import Sweep, sweep
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from graphmem.api import analyze, load
 from graphmem.errors import CheckFailed, GraphmemError, InternalError, TargetError, UserCodeError
 from graphmem.report.report import Report
 from graphmem.version import __version__
 
+if TYPE_CHECKING:
+    from graphmem.answers.advise.advice import Advice
+    from graphmem.answers.advise.advising import advise
+    from graphmem.answers.check import check
+    from graphmem.answers.compare import Comparison
+    from graphmem.answers.comparing import compare
+    from graphmem.answers.diff import diff
+    from graphmem.answers.fit import Fit, fit
+    from graphmem.answers.sweep import Sweep, sweep
+
+#: Where the rest is; a module is imported when it is first asked for.
+_LATER = {
+    "Advice": "advise.advice",
+    "advise": "advise.advising",
+    "check": "check",
+    "Comparison": "compare",
+    "compare": "comparing",
+    "diff": "diff",
+    "Fit": "fit",
+    "fit": "fit",
+    "Sweep": "sweep",
+    "sweep": "sweep",
+}
+
 __all__ = [
+    "Advice",
     "CheckFailed",
     "Comparison",
     "Fit",
@@ -27,6 +51,7 @@ __all__ = [
     "TargetError",
     "UserCodeError",
     "__version__",
+    "advise",
     "analyze",
     "check",
     "compare",
@@ -35,3 +60,10 @@ __all__ = [
     "load",
     "sweep",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'graphmem' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"graphmem.answers.{_LATER[name]}"), name)
+    return found
