@@ -32,6 +32,7 @@ def as_page(report: Report) -> str:
 
 def _context(report: Report) -> dict[str, Any]:
     said = [(title, text.replace("\ue000", " ")) for title, text in remarks(report)]
+    guesses, no_figure = summary.guesses(report)
     return {
         "report": report,
         "name": short_target(report.target),
@@ -43,7 +44,8 @@ def _context(report: Report) -> dict[str, Any]:
         "phases": PHASES,
         "by_phase": summary.phases(report),
         "allocator": summary.allocator(report),
-        "guesses": summary.guesses(report),
+        "guesses": guesses,
+        "no_figure": no_figure,
         "remarks": said,
         "frontier": pictures.frontier(report),
         "timeline": pictures.timeline(report),

@@ -26,15 +26,14 @@ class Guess:
     """A bar of the comparison.
 
     Attributes:
-        bytes: `None` where there is no figure.
-        ratio: to the peak, as text; "" without.
+        ratio: to the peak, as text; "" for the peak itself.
         width: of the bar (%).
-        says: what it leaves out or counts twice, or why there is no figure.
+        says: what it leaves out or counts twice.
         peak: whether it is the peak itself.
     """
 
     name: str
-    bytes: int | None
+    bytes: int
     ratio: str
     width: float
     says: str
@@ -58,25 +57,32 @@ def phases(report: Report) -> list[tuple[str, list[int]]]:
     return rows
 
 
-def guesses(report: Report) -> list[Guess]:
-    """Estimates that people use beside the peak; without the step's graph only the sum of all tensors."""
+def guesses(report: Report) -> tuple[list[Guess], dict[str, list[str]]]:
+    """Estimates that people use beside the peak, and why -> names of those that give no figure for this step.
+
+    Without the step's graph the sum of all tensors is the only one.
+    """
+    found, no_figure = _estimates(report)
+    peak = report.needed_bytes
+    most = max([peak, *(size for _, size, _ in found), 1])
+    bars = [Guess("simulated peak", peak, "", 100 * peak / most, "", peak=True)]
+    for name, size, says in found:
+        bars.append(Guess(name, size, f"{size / peak:.2f}×" if peak else "", 100 * size / most, says))
+    return bars, no_figure
+
+
+def _estimates(report: Report) -> tuple[list[tuple[str, int, str]], dict[str, list[str]]]:
     from graphmem.answers.compare import compare_report
 
-    peak = report.needed_bytes
-    if report.simulation is not None:
-        found = [(item.name, item.bytes, item.says) for item in compare_report(report).estimates]
-    else:
+    if report.simulation is None:
         says = "Counts every tensor as if none were ever freed, shared or updated in place; leaves out the variables."
-        found = [("all tensors of the step", report.naive_sum_bytes, says)]
-    most = max([peak, *(size or 0 for _, size, _ in found), 1])
-    bars = [
-        Guess(name, size, _times(size, peak), 100 * (size or 0) / most, says) for name, size, says in found
-    ]  # fmt: skip
-    return [Guess("simulated peak", peak, "", 100 * peak / most, "", peak=True), *bars]
-
-
-def _times(size: int | None, peak: int) -> str:
-    return "" if size is None or not peak else f"{size / peak:.2f}×"
+        return [("all tensors of the step", report.naive_sum_bytes, says)], {}
+    estimates = compare_report(report).estimates
+    no_figure: dict[str, list[str]] = {}
+    for item in estimates:
+        if item.bytes is None:
+            no_figure.setdefault(item.says, []).append(item.name)
+    return [(item.name, item.bytes, item.says) for item in estimates if item.bytes is not None], no_figure
 
 
 def allocator(report: Report) -> list[tuple[str, str]]:

@@ -1,13 +1,14 @@
 // The timeline, drawn by uPlot: hover reads, a click chooses, a drag zooms.
 
 const CHART_HEIGHT = 340;
+const ROOM = 1.2; // above the highest, for its figure and the names of the phases
 const FAR = 2.5; // a limit above so many times the peak would press the curve flat
 const BYTE_STEPS = Array.from({ length: 61 }, (_, power) => 2 ** power);
 
 function startChart(onHover) {
   const place = element("chart");
   let view = [0, DATA.positions];
-  let shown = shownColumns(...view);
+  let shown = [];
   const highest = Math.max(DATA.needed, DATA.limit && DATA.limit <= FAR * DATA.needed ? DATA.limit : 0, 1);
 
   const plot = new uPlot(
@@ -17,7 +18,7 @@ function startChart(onHover) {
       legend: { show: false },
       scales: {
         x: { time: false, range: () => view },
-        y: { range: () => [0, highest * 1.12] },
+        y: { range: () => [0, highest * ROOM] },
       },
       axes: [axis(plainPositions), axis(byteTicks, { size: 78, incrs: BYTE_STEPS })],
       series: [{}, ...[...ROLES].reverse().map(series)],
@@ -34,7 +35,7 @@ function startChart(onHover) {
         setSelect: [(u) => zoomToSelection(u)],
       },
     },
-    stacked(shown),
+    [[], ...ROLES.map(() => [])],
     place,
   );
 
@@ -56,7 +57,12 @@ function startChart(onHover) {
     const width = Math.min(Math.max(to - from, least), DATA.positions);
     const start = Math.min(Math.max(from, 0), DATA.positions - width);
     view = [start, start + width];
-    shown = shownColumns(...view);
+    fill();
+  }
+
+  // A point for each pixel at most, so that each is seen.
+  function fill() {
+    shown = shownColumns(...view, plot.over.clientWidth);
     plot.setData(stacked(shown));
   }
 
@@ -70,7 +76,10 @@ function startChart(onHover) {
     if (position !== null) choose({ moment: position, alive: true });
   });
   place.addEventListener("mouseleave", () => onHover(null));
-  new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: CHART_HEIGHT })).observe(place);
+  new ResizeObserver(() => {
+    plot.setSize({ width: place.clientWidth, height: CHART_HEIGHT });
+    fill();
+  }).observe(place);
   element("zoom-in").addEventListener("click", () => zoomBy(0.5));
   element("zoom-out").addEventListener("click", () => zoomBy(2));
   element("zoom-all").addEventListener("click", () => zoomTo(0, DATA.positions));
@@ -80,7 +89,8 @@ function startChart(onHover) {
     if (chosen.moment < view[0] || chosen.moment > view[1]) zoomTo(chosen.moment - width / 2, chosen.moment + width / 2);
     else plot.redraw(false);
   });
-  return { redraw: () => plot.redraw(true), view: () => view };
+  fill();
+  return { redraw: () => plot.redraw(true) };
 }
 
 function series(role) {

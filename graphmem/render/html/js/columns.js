@@ -1,13 +1,12 @@
 // A stretch of the timeline in as many points as a screen shows.
 
-const MOST_POINTS = 1500;
-
-// Indices of the columns that stand for a stretch of positions: the highest of each part, so that peaks stay.
-function shownColumns(from, to) {
+// Indices of the columns that stand for a stretch of positions, no more than `most`: the highest of each part, so that
+// peaks stay.
+function shownColumns(from, to, most) {
   const first = columnOf(from);
   const last = columnOf(to);
   const count = last - first + 1;
-  const parts = Math.min(MOST_POINTS, count);
+  const parts = Math.max(1, Math.min(most, count));
   const shown = [];
   for (let part = 0; part < parts; part++) {
     const start = first + Math.floor((count * part) / parts);

@@ -2,6 +2,7 @@
 
 const BLOCK_HEIGHT = 28;
 const NARROWEST = 0.004;
+const NAMED = 0.025;
 const DEEPEST = 7;
 
 function startScopes() {
@@ -18,7 +19,8 @@ function startScopes() {
 }
 
 function goUp() {
-  choose({ scope: chosen.scope.includes("/") ? chosen.scope.slice(0, chosen.scope.lastIndexOf("/")) : "" });
+  const node = nodeAt(scopeTree(chosen.moment), chosen.scope);
+  choose({ scope: node && node.parent ? node.parent.path : "" });
   const first = element("icicle").querySelector("button");
   if (first) first.focus({ preventScroll: true });
 }
@@ -42,7 +44,7 @@ function showScopes() {
 
 function scopeBlock(block, root) {
   const { node } = block;
-  const button = make("button", `${node.name} ${formatBytes(node.bytes)}`);
+  const button = make("button", block.width > NAMED ? `${node.label} ${formatBytes(node.bytes)}` : "");
   button.type = "button";
   button.tabIndex = -1;
   setPlace(button, block);

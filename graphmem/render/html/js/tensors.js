@@ -16,6 +16,7 @@ const COLUMNS = [
   { key: "source", title: "Source", className: "clip" },
 ];
 const SEARCHED = ["name", "scope", "by", "shape", "dtype", "reader", "source", "role"];
+const STARTS = "…";
 let searchTexts = null;
 
 function textOf(key, row) {
@@ -30,7 +31,9 @@ function searchText(row) {
   return searchTexts[row];
 }
 
+// Whether a scope is another or inside of it; "a/conv2…" is all scopes that begin so.
 function inScope(scope, within) {
+  if (within.endsWith(STARTS)) return scope.startsWith(within.slice(0, -STARTS.length));
   return !within || scope === within || scope.startsWith(`${within}/`);
 }
 
@@ -70,12 +73,12 @@ function startTensors() {
   fillSelect("by-role", ROLES.filter((role) => TENSORS.role.includes(TEXTS.indexOf(role))));
   fillSelect("by-phase", [...new Set(TENSORS.phase)].map((number) => TEXTS[number]));
   fillScopes();
-  const watch = (id, read) => element(id).addEventListener("input", () => choose(read(element(id))));
-  watch("search", (input) => ({ text: input.value.trim() }));
-  watch("by-role", (input) => ({ role: input.value }));
-  watch("by-phase", (input) => ({ phase: input.value }));
-  watch("by-scope", (input) => ({ scope: input.value.trim().replace(/\/+$/, "") }));
-  watch("alive-only", (input) => ({ alive: input.checked }));
+  const watch = (id, event, read) => element(id).addEventListener(event, () => choose(read(element(id))));
+  watch("search", "input", (input) => ({ text: input.value.trim() }));
+  watch("by-role", "change", (input) => ({ role: input.value }));
+  watch("by-phase", "change", (input) => ({ phase: input.value }));
+  watch("by-scope", "input", (input) => ({ scope: input.value.trim().replace(/\/+$/, "") }));
+  watch("alive-only", "change", (input) => ({ alive: input.checked }));
   element("filters").addEventListener("submit", (event) => event.preventDefault());
   element("filters").addEventListener("reset", () => {
     choose({ text: "", role: "", phase: "", scope: "", alive: true });
@@ -89,7 +92,7 @@ function startTensors() {
 function addHeadings() {
   const line = element("tensor-table").tHead.rows[0];
   for (const column of COLUMNS) {
-    const cell = make("th", undefined, column.number ? "number" : "");
+    const cell = make("th", undefined, classOf(column));
     cell.scope = "col";
     const button = make("button", column.title);
     button.type = "button";
@@ -100,6 +103,10 @@ function addHeadings() {
     cell.append(button);
     line.append(cell);
   }
+}
+
+function classOf(column) {
+  return [`column-${column.key}`, column.number ? "number" : "", column.className || ""].join(" ").trim();
 }
 
 function fillSelect(id, values) {
@@ -126,7 +133,7 @@ function fillScopes() {
 }
 
 function showTensors() {
-  element("by-scope").value = chosen.scope;
+  if (document.activeElement !== element("by-scope")) element("by-scope").value = chosen.scope;
   element("alive-only").checked = chosen.alive;
   showMomentTitle();
   const rows = matching();
@@ -161,7 +168,7 @@ function tensorLine(row) {
   const line = make("tr");
   for (const column of COLUMNS) {
     const text = column.text ? column.text(row) : textOf(column.key, row);
-    const cell = make("td", text, column.number ? "number" : column.className);
+    const cell = make("td", text, classOf(column));
     if (column.className === "clip") cell.title = text;
     if (column.key === "role") cell.prepend(swatch(text));
     line.append(cell);
