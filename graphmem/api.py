@@ -174,21 +174,26 @@ def trace_object(target: Any, specs: tuple[Any, ...], options: Options, settings
     from graphmem.trace import environment
 
     environment.prepare()
+    from graphmem.target.weightless import weightless
+
+    with weightless():
+        step = step_of_any(target, specs, options)
+        traced = run_by(step, settings, lambda text: None)
+    return _with_onednn(traced)
+
+
+def step_of_any(target: Any, specs: tuple[Any, ...], options: Options) -> Step:
+    """The step of an object that `analyze` takes; to be called where variables own no memory."""
     from graphmem.target.functions import step_of_pair
     from graphmem.target.keras_models import is_model, step_of_model
     from graphmem.target.objects import step_of_object
-    from graphmem.target.weightless import weightless
 
     name = str(getattr(target, "name", None) or getattr(target, "__name__", None) or type(target).__name__)
-    with weightless():
-        if is_model(target):
-            step = step_of_model(target, options, specs=specs or None, target=name, live=True)
-        elif specs and callable(target):
-            step = step_of_pair(target, specs, options, name)
-        else:
-            step = step_of_object(target, options, name, set(), live=True)
-        traced = run_by(step, settings, lambda text: None)
-    return _with_onednn(traced)
+    if is_model(target):
+        return step_of_model(target, options, specs=specs or None, target=name, live=True)
+    if specs and callable(target):
+        return step_of_pair(target, specs, options, name)
+    return step_of_object(target, options, name, set(), live=True)
 
 
 def _with_onednn(traced: Traced) -> Traced:

@@ -24,6 +24,7 @@ VERBS = {
     "diff": "graphmem.cli.diff",
     "check": "graphmem.cli.check",
     "fit": "graphmem.cli.fit",
+    "advise": "graphmem.cli.advise",
     "sweep": "graphmem.cli.sweep",
     "verify": "graphmem.cli.verify",
     "load": "graphmem.cli.load",

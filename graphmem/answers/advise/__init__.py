@@ -1,0 +1,1 @@
+"""What lowers the peak of a step: changes that were tried, each by a new analysis."""
