@@ -12,10 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 from graphmem.errors import GraphmemError
-from graphmem.graph.model import Op, StepGraph
+from graphmem.graph.model import Op, StepGraph, Variable
 from graphmem.ops.functions import BLOCKS
 from graphmem.trace.calls import CALLS
 from graphmem.trace.xla_clusters import Allocations, Cluster, allocations_of_clusters
+
+
+_HANDS_ON = frozenset({"Enter", "Identity", "Merge", "Switch"})
+_HANDS_ALL_ON = frozenset({"_Call", "IdentityN"})
 
 
 def launch_clusters(
@@ -67,18 +71,29 @@ def _cluster(op: Op, function: str, graph: StepGraph) -> Cluster | None:
     """The call as XLA is told of it; `None` if a shape or the variable behind a handle is not known."""
     inputs = []
     for source, slot in op.inputs:
-        given = graph.ops[source]
-        tensor: Any = given.outputs[slot]
+        tensor: Any = graph.ops[source].outputs[slot]
         handle = tensor.dtype == "resource"
         if handle:
-            kind, number = given.attrs.get("_arg", ("", -1))
-            if kind != "variable":
-                return None
-            tensor = graph.variables[number]
-        if tensor.shape is None or None in tensor.shape or tensor.dtype in ("variant", "string"):
+            tensor = _variable(graph, source, slot)
+        if tensor is None or tensor.shape is None or None in tensor.shape or tensor.dtype in ("variant", "string"):
             return None
         inputs.append((tensor.dtype, tuple(tensor.shape), handle))
     return Cluster(function, tuple(inputs))
+
+
+def _variable(graph: StepGraph, source: int, slot: int) -> Variable | None:
+    """The variable that an output is the handle of, through the ops that hand it into loops, branches and calls."""
+    while True:
+        op = graph.ops[source]
+        kind, number = op.attrs.get("_arg", ("", -1))
+        if kind == "variable":
+            return graph.variables[number]
+        if op.type in _HANDS_ON:
+            source, slot = op.inputs[0]
+        elif op.type in _HANDS_ALL_ON:
+            source, slot = op.inputs[slot]
+        else:
+            return None
 
 
 def _besides_outputs(op: Op, asked: Allocations) -> list[int]:

@@ -29,6 +29,11 @@ def picky(x):
     return x * x
 
 
+@tf.function(jit_compile=True)
+def compiled(x):
+    return tf.reduce_sum(tf.sort(tf.matmul(x, x, transpose_b=True)), axis=0)
+
+
 @tf.function
 def large(x):
     return tf.reduce_sum(tf.matmul(x, x, transpose_b=True) ** 2)
@@ -69,6 +74,22 @@ def test_prediction_and_measurement_agree(folder: Path) -> None:
     assert data["agrees"]
     assert data["tensors"]["matched_share"] > 0.98
     assert data["runs"][0]["in_use_peak_bytes"] > data["runs"][0]["in_use_before_bytes"] > 3 * WEIGHTS
+
+
+@pytest.mark.parametrize(("runtime", "blocks"), [("auto", [512 * 4, 512 * 512 * 4]), ("graph", None)])
+def test_a_step_that_xla_compiles(folder: Path, runtime: str, blocks: list[int] | None) -> None:
+    command = [sys.executable, "-c", "from graphmem.cli.main import entry; entry()"]
+    given = [f"{folder / 'model.py'}:compiled", "--input", "x:float32:512x8", "--runtime", runtime, "--runs", "1"]
+    done = subprocess.run([*command, "verify", *given, "--json"], capture_output=True, text=True, timeout=500)
+    assert (done.returncode, done.stderr) == (0, "")
+    data = json.loads(done.stdout)
+    assert data["runtime"] == ("xla" if blocks else "graph")
+    if blocks:
+        assert (data["layers"][2]["predicted_bytes"], data["layers"][2]["measured_bytes"]) == (sum(blocks), sum(blocks))
+        assert data["tensors"]["matched"] == data["tensors"]["measured"] == len(blocks)
+        assert data["in_use_peak_bytes"] == pytest.approx(data["runs"][0]["in_use_peak_bytes"], rel=0.05)
+    else:
+        assert data["tensors"]["matched_share"] == 1.0
 
 
 def test_a_step_that_does_not_like_its_data(folder: Path) -> None:

@@ -89,7 +89,9 @@ def test_everything_said_is_asked_of_the_processes(cli: Cli, measured: Measured,
         *("--runs", "2", "--warmup", "0", "--timeout", "7", "--", "--epochs", "3"),
     )
     options = Options("test", 4, ("a:int32:3",), {"sequence": 128}, "mse", "sgd", ("--epochs", "3"))
-    settings = Settings(order="deterministic", orders=4, threads=1, l3_bytes=l3_cache_bytes(), allocator="bfc")
+    settings = Settings(
+        device="cpu", order="deterministic", orders=4, threads=1, l3_bytes=l3_cache_bytes(), allocator="bfc"
+    )
     assert analysis.calls == [("model.py", options, settings)]
     assert measured.requests == [Request("model.py", options, 1, "deterministic", 0, 7, 8 * GIB)] * 2
 
