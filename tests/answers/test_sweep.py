@@ -38,15 +38,12 @@ def swept(values: dict[str, Any], needed: int | None, fits: bool | None = None) 
 def example(fits: bool = True) -> Sweep:
     """3 × 2 points, of which one failed."""
     axes = (Axis("batch", (8, 16, 32)), Axis("policy", ("float32", "mixed_float16")))
-    points = [
-        swept(
-            {"batch": batch, "policy": policy},
-            None if (batch, policy) == (32, "mixed_float16") else (size := batch * GIB // (8 if policy == "float32" else 16)),
-            (size <= 3 * GIB) if fits else None,
-        )
-        for batch in axes[0].values
-        for policy in axes[1].values
-    ]  # fmt: skip
+    points = []
+    for batch in (8, 16, 32):
+        for policy, share in (("float32", 8), ("mixed_float16", 16)):
+            needed = None if (batch, share) == (32, 16) else batch * GIB // share
+            within = (needed or 0) <= 3 * GIB if fits else None
+            points.append(swept({"batch": batch, "policy": policy}, needed, within))
     return Sweep("model.py", axes, tuple(points))
 
 
