@@ -1,4 +1,4 @@
-"""The report as HTML: in a notebook (`Report._repr_html_`), and as a page of its own (`-o peak.html`)."""
+"""The report as HTML in a notebook (`Report._repr_html_`); `graphmem.render.html` is the page of its own."""
 
 from __future__ import annotations
 
@@ -34,14 +34,6 @@ def as_html(report: Report) -> str:
         _remarks(report),
     ]
     return f'<div class="graphmem">{"".join(parts)}</div>'
-
-
-def as_page(report: Report) -> str:
-    """A standalone HTML document around `as_html`."""
-    title = html.escape(" ".join(headline(report, 1000)))
-    style = "body{font:14px sans-serif;margin:2em}td,th{padding:2px 10px}svg{max-width:100%;height:auto}"
-    head = f'<meta charset="utf-8"><title>{title}</title><style>{style}</style>'
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>\n{as_html(report)}\n</body></html>\n'
 
 
 def _layers(report: Report) -> str:

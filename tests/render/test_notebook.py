@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from graphmem.errors import TargetError
-from graphmem.render.notebook import as_html, as_page
+from graphmem.render.notebook import as_html
 from tests.example_reports import CASES, buffer, report_of, resnet50
 
 
@@ -46,7 +46,7 @@ def test_names_are_escaped() -> None:
         target=evil, notes=[evil], not_counted=[evil], facts={evil: evil, "optimizer": evil}, unknown_ops={evil: 1},
         unknown_sizes=[evil],
     )  # fmt: skip
-    page = as_page(report)
+    page = as_html(report)
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)" in page
 

@@ -20,7 +20,7 @@ function startChart(onHover) {
         x: { time: false, range: () => view },
         y: { range: () => [0, highest * ROOM] },
       },
-      axes: [axis(plainPositions), axis(byteTicks, { size: 78, incrs: BYTE_STEPS })],
+      axes: [axis(plainPositions), axis(byteTicks, { size: 78, incrs: BYTE_STEPS, filter: upTo(highest) })],
       series: [{}, ...[...ROLES].reverse().map(series)],
       cursor: {
         y: false,
@@ -100,8 +100,13 @@ function series(role) {
 
 function axis(values, more) {
   const faint = () => colour("--faint");
-  const line = () => colour("--band");
-  return { values, stroke: faint, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, ...more };
+  const rule = { stroke: () => colour("--band"), width: 1, ...(more && { filter: more.filter }) };
+  return { values, stroke: faint, grid: rule, ticks: rule, ...more };
+}
+
+// Above the highest stand the names of the phases, not lines.
+function upTo(highest) {
+  return (u, splits) => splits.map((split) => (split > highest ? null : split));
 }
 
 function plainPositions(u, splits) {
@@ -109,7 +114,7 @@ function plainPositions(u, splits) {
 }
 
 function byteTicks(u, splits) {
-  return splits.map((split) => formatBytes(split));
+  return splits.map((split) => (split === null ? "" : formatBytes(split)));
 }
 
 function shadePhases(u) {
