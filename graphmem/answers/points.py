@@ -67,17 +67,21 @@ class Point:
         if name == "policy":
             return replace(self, policy=str(value))
         if name in _OF_SETTINGS:
-            return replace(self, settings=replace(self.settings, **{name: str(value)}))
+            return self._set(name, str(value))
         if name in _NUMBERS_OF_SETTINGS:
-            return replace(self, settings=replace(self.settings, **{name: _whole(name, value)}))
+            return self._set(name, _whole(name, value))
         if name == "memory":
             memory = value if isinstance(value, int) else parse_bytes(str(value))
-            return replace(self, settings=replace(self.settings, memory=memory))
+            return self._set(name, memory)
         if name == "size" and self.target.startswith("app:"):
             return replace(self, target=_sized_app(self.target, _whole(name, value)))
         number = _whole(name, value)
         sized = dict.fromkeys(_AXES.get(name, (name,)), number)
         return replace(self, options=_options(self.options, dims={**self.options.dims, **sized}))
+
+    def _set(self, name: str, value: Any) -> Point:
+        changes: dict[str, Any] = {name: value}
+        return replace(self, settings=replace(self.settings, **changes))
 
     def _with_argument(self, name: str, value: Value) -> Point:
         taken = list(_script_places(self.options.script_args))
