@@ -198,7 +198,7 @@ def test_phases_are_those_of_the_table() -> None:
 
 
 def test_all_files_are_package_data() -> None:
-    project = (FOLDER.parents[2] / "pyproject.toml").read_text()
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     globs = re.search(r'^"graphmem.render.html" = (\[.*\])$', project, re.MULTILINE)
     assert globs is not None
     files = [path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file()]
