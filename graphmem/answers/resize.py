@@ -34,8 +34,10 @@ class Resized:
     """
 
     def __init__(self, known: dict[int, StepGraph]) -> None:
-        (self.one, self.graph), *more = sorted(known.items())
-        self.other, self.second = more[0] if more else (None, None)
+        values = sorted(known)
+        self.one, self.graph = values[0], known[values[0]]
+        self.other: int | None = values[1] if len(values) > 1 else None
+        self.second: StepGraph | None = known[values[1]] if len(values) > 1 else None
         self._places = [index for index in range(len(self.graph.ops)) if self._varies(index)]
 
     def at(self, value: int) -> StepGraph:
@@ -95,11 +97,11 @@ class _Law:
     def shape(self, a: Shape, b: Shape) -> Shape:
         """The same of each dimension."""
         if (a, b) not in self.shapes:
-            known = a is not None and b is not None
-            pairs = zip(a, b, strict=True) if known else ()
-            dims = tuple(None if x is None or y is None else self.number(x, y) for x, y in pairs)
-            self.shapes[a, b] = dims if known else None
+            self.shapes[a, b] = None if a is None or b is None else tuple(map(self._dim, a, b))
         return self.shapes[a, b]
+
+    def _dim(self, a: int | None, b: int | None) -> int | None:
+        return None if a is None or b is None else self.number(a, b)
 
     def sized(self, a: Sized, b: Sized) -> Sized:
         """A tensor, argument or variable; its bytes follow its shape where they did."""
