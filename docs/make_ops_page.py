@@ -28,8 +28,8 @@ rows but two that are left out on purpose: `PartitionedCall` and `StatefulPartit
 call (convolutions in groups on a CPU are an example) they become an `XlaLaunch`, whose memory XLA plans; they are left,
 and named as unknown, where XLA cannot be asked.
 
-Also without rows: `TensorArray` ops of TensorFlow 1, variables by reference, collective, TPU and other XLA ops, and what
-oneDNN puts in the place of others.
+Also without rows: `TensorArray` ops of TensorFlow 1, variables by reference, collective, TPU and other XLA ops, and
+what oneDNN puts in the place of others.
 
 * *View*: the output shares the input's buffer. *Takes over*: it may, if no one else holds that buffer and it has the
   same size and type.

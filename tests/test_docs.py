@@ -167,7 +167,13 @@ def test_ci_runs_the_tests_as_the_readme_does() -> None:
     assert (
         "\npython3 -m venv .venv && .venv/bin/pip install '.[test]' && .venv/bin/pytest -n 2 --dist loadfile\n" in text
     )
-    for part in ("-m venv", '/pip" install', "'.[test,docs]'", '/mkdocs" build --strict', '/pytest" -n 2 --dist loadfile'):
+    for part in (
+        "-m venv",
+        '/pip" install',
+        "'.[test,docs]'",
+        '/mkdocs" build --strict',
+        '/pytest" -n 2 --dist loadfile',
+    ):
         assert part in script
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert subprocess.run(["bash", "-n", ROOT / ".ci" / "run"]).returncode == 0
