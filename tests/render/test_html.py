@@ -18,12 +18,16 @@ from graphmem.render.html.colours import stylesheet, variable_of
 from graphmem.render.html.page import as_page
 from graphmem.render.html.payload import payload
 from graphmem.render.html.summary import guesses, layers
+from graphmem.report.build import build_report
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
+from graphmem.xla.compiled import CompiledHlo
+from graphmem.xla.read import read
 from tests import example_reports
 from tests.answers.test_compare_estimates import NESTED
 from tests.graphs import two_weights
 from tests.steps import MIB, report_of, tower, two_layers
+from tests.xla.test_read_files import program
 
 FOLDER = Path(pages.__file__).parent
 
@@ -205,3 +209,17 @@ def test_all_files_are_package_data() -> None:
     others = [name for name in files if not name.endswith((".py", ".pyc"))]
     assert [name for name in others if not any(fnmatch.fnmatch(name, glob) for glob in json.loads(globs[1]))] == []
     assert sorted(name[3:-3] for name in others if name.startswith("js/")) == sorted(pages.SCRIPTS)
+
+
+@pytest.mark.parametrize("name", ["mlp_gpu", "lstm_gpu", "unet_gpu", "lstm_cpu"])
+def test_a_compiled_step_adds_up_as_well(name: str) -> None:
+    step = CompiledHlo(program(name), name.rpartition("_")[2], "a device", "a compiler", (), None, 0.0)
+    report = build_report(read(step))
+    data = payload(report)
+    at = summed(data["timeline"]["at"])
+    roles = [summed(values) for values in data["timeline"]["roles"].values()]
+    totals = [sum(values) for values in zip(*roles, strict=True)]
+    some = range(0, len(at), max(1, len(at) // 30))
+    assert [listed_at(data, at[column]) for column in some] == [totals[column] for column in some]
+    assert listed_at(data, report.peak.position) == report.needed_bytes
+    assert format_bytes(report.needed_bytes) in as_page(report)

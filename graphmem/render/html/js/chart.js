@@ -20,7 +20,7 @@ function startChart(onHover) {
         x: { time: false, range: () => view },
         y: { range: () => [0, highest * ROOM] },
       },
-      axes: [axis(plainPositions), axis(byteTicks, { size: 78, incrs: BYTE_STEPS, filter: upTo(highest) })],
+      axes: [axis(plainPositions, { grid: { show: false } }), axis(byteTicks, { size: 78, incrs: BYTE_STEPS, filter: upTo(highest) })],
       series: [{}, ...[...ROLES].reverse().map(series)],
       cursor: {
         y: false,
@@ -100,7 +100,7 @@ function series(role) {
 
 function axis(values, more) {
   const faint = () => colour("--faint");
-  const rule = { stroke: () => colour("--band"), width: 1, ...(more && { filter: more.filter }) };
+  const rule = { stroke: () => colour("--band"), width: 1, ...(more.filter && { filter: more.filter }) };
   return { values, stroke: faint, grid: rule, ticks: rule, ...more };
 }
 
