@@ -80,6 +80,7 @@ def test_it_opens_with_the_peak(page: Browser, report: Report) -> None:
     assert page.text("#tensor-sum") == "14 tensors, 14.0 MiB."
     assert page.text("#scope-path") == "everything: 14.0 MiB"
     assert page.run("return document.querySelectorAll('#frontier svg').length") == 1
+    assert not page.element("#pages").is_displayed()
 
 
 def test_pointing_reads_a_moment_and_chooses_none(page: Browser, report: Report) -> None:
@@ -282,6 +283,11 @@ def test_a_step_of_100_000_ops_is_small_and_quick(browser: Browser, tmp_path: Pa
     assert browser.text("#peak-figure") == format_bytes(report.needed_bytes)
     assert browser.text("#reading-title b") == format_bytes(report.needed_bytes)
     assert "Each point is the highest of" in browser.text("#resolution")
+    first = shown(browser)
+    browser.click("#next-page")
+    assert browser.text("#page-number").startswith("Page 2 of 1")
+    assert len(shown(browser)) == len(first) == 100
+    assert shown(browser)[0] not in first
     browser.keys("#search", "layer_6666/")
     names = [row[2] for row in shown(browser)]
     assert names
