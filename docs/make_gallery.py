@@ -74,11 +74,12 @@ def section(name: str) -> str:
     )  # fmt: skip
     headline = done.stdout.partition("\n")[0]
     shown = [
-        f'<img src="images/gallery/{file}" width="360" alt="{title}: {what}">'
+        f'<img src="images/gallery/{file}" width="330" alt="{title}: {what}">'
         for file, what in zip(names, KINDS.values(), strict=True)
     ]
+    table = f"| alive at the peak | over the step; in the pool |\n|---|---|\n| {shown[0]} | {shown[1]}<br>{shown[2]} |\n"
     shell = " ".join(["graphmem", *command, *(f"-o peak{kind}.svg" for kind in KINDS)])
-    return "\n".join([f"## {title}\n", text, "", f"```bash\n{shell}\n```\n", f"`{headline}`\n", *shown, ""])
+    return "\n".join([f"## {title}\n", text, "", f"```bash\n{shell}\n```\n", f"`{headline}`\n", table])
 
 
 if __name__ == "__main__":
