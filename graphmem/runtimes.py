@@ -115,5 +115,3 @@ def _memory_short(simulation: Simulation, settings: Settings) -> int | None:
     if limit is None or needed <= limit:
         return None
     return card.memory_bytes if card is not None and settings.memory is None else limit
-
-

@@ -95,8 +95,8 @@ def _verify(ctx: click.Context, terminal: Terminal, values: dict[str, Any]) -> A
         raise TargetError(f"TensorFlow cannot be made to run in {values['order']} order; pass --order {ORDERS[0]}.")
     threads = values["threads"] or os.cpu_count() or 1
     settings = Settings(
-        device="cpu", runtime=values["runtime"], order=values["order"], orders=values["orders"], warmup=values["warmup"], threads=threads,
-        l3_bytes=l3_cache_bytes(), allocator="bfc",
+        device="cpu", runtime=values["runtime"], order=values["order"], orders=values["orders"],
+        warmup=values["warmup"], threads=threads, l3_bytes=l3_cache_bytes(), allocator="bfc",
     )  # fmt: skip
     effort = Effort(values["runs"], values["warmup"], values["timeout"], values["tolerance"] / 100)
     options = options_of(ctx, values)

@@ -118,9 +118,7 @@ def verify(
     env = Env(threads=threads, l3_bytes=settings.l3_bytes)
     graph = runs[nearest].graph
     assert graph is not None
-    drawn = draw(
-        graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims, warmup=effort.warmup
-    )
+    drawn = draw(graph, order=settings.order, orders=settings.orders, env=env, trips=options.dims, warmup=effort.warmup)
     notes = _notes(report, drawn)
     return compare(report, runs, drawn, nearest, effort.tolerance, notes)
 

@@ -1,4 +1,4 @@
-"""A step that XLA compiled under an allocator: it asks for all its blocks when it starts, and for nothing afterwards."""
+"""A step that XLA compiled under an allocator: it asks for all its blocks when it starts, for nothing afterwards."""
 
 from __future__ import annotations
 

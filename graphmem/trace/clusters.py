@@ -17,7 +17,6 @@ from graphmem.ops.functions import BLOCKS
 from graphmem.trace.calls import CALLS
 from graphmem.trace.xla_clusters import Allocations, Cluster, allocations_of_clusters
 
-
 _HANDS_ON = frozenset({"Enter", "Identity", "Merge", "Switch"})
 _HANDS_ALL_ON = frozenset({"_Call", "IdentityN"})
 

@@ -46,14 +46,22 @@ def parse(data: bytes) -> Any:
     Raises:
         InternalError: the bytes are none.
     """
+    return _parse(data, "HloProto")
+
+
+def parse_module(data: bytes) -> Any:
+    """An `HloModuleProto`, as TensorFlow exports one; what is not in the table above stays in it, unseen.
+
+    Raises:
+        InternalError: the bytes are none.
+    """
+    return _parse(data, "HloModule")
+
+
+def _parse(data: bytes, root: str) -> Any:
     from google.protobuf.message import DecodeError
 
     try:
-        return _hlo_proto().FromString(data)
+        return message_class(f"graphmem.xla.{root}", root, tuple(_MESSAGES.items())).FromString(data)
     except DecodeError as error:
-        raise InternalError("what the XLA compiler wrote cannot be read as an HloProto") from error
-
-
-def _hlo_proto() -> Any:
-    """The message class."""
-    return message_class("graphmem.xla", "HloProto", tuple(_MESSAGES.items()))
+        raise InternalError(f"what the XLA compiler wrote cannot be read as an {root}") from error
