@@ -77,9 +77,10 @@ def section(name: str) -> str:
         f'<img src="images/gallery/{file}" width="330" alt="{title}: {what}">'
         for file, what in zip(names, KINDS.values(), strict=True)
     ]
-    table = f"| alive at the peak | over the step; in the pool |\n|---|---|\n| {shown[0]} | {shown[1]}<br>{shown[2]} |\n"
+    table = ["| alive at the peak | over the step; in the pool |", "|---|---|"]
+    table += [f"| {shown[0]} | {shown[1]}<br>{shown[2]} |", ""]
     shell = " ".join(["graphmem", *command, *(f"-o peak{kind}.svg" for kind in KINDS)])
-    return "\n".join([f"## {title}\n", text, "", f"```bash\n{shell}\n```\n", f"`{headline}`\n", table])
+    return "\n".join([f"## {title}\n", text, "", f"```bash\n{shell}\n```\n", f"`{headline}`\n", *table])
 
 
 if __name__ == "__main__":
