@@ -4,8 +4,8 @@
 
 Traces training, test and predict steps of everything public in `keras.layers`, `keras.ops`, `keras.losses`,
 `keras.metrics`, `keras.optimizers` and `keras.applications`, without running anything, and collects the op types of the
-graphs that TensorFlow would execute on a CPU. The exit status is 1 if one of them is neither in the table of ops nor
-unknown on purpose, or if something public was not traced.
+graphs that TensorFlow would execute on a CPU. The exit status is 1 if one of them is not in the table of ops, or if
+something public was not traced.
 """
 
 from __future__ import annotations
@@ -24,12 +24,6 @@ from typing import Any
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-UNKNOWN_ON_PURPOSE = {
-    "PartitionedCall": "a function that XLA compiles: it plans the memory of what it runs",
-    "StatefulPartitionedCall": "a function that XLA compiles: it plans the memory of what it runs",
-}
-
 
 @dataclass
 class Findings:
@@ -50,12 +44,10 @@ class Findings:
     missing: list[str] = field(default_factory=list)
 
     def unknown(self) -> dict[str, list[str]]:
-        """Op types without a row in the table -> the entries that made them; those unknown on purpose are left out."""
+        """Op types without a row in the table -> the entries that made them."""
         from graphmem.ops.registry import lookup
 
-        return {
-            name: made for name, made in self.met.items() if lookup(name) is None and name not in UNKNOWN_ON_PURPOSE
-        }
+        return {name: made for name, made in self.met.items() if lookup(name) is None}
 
 
 def collect(
@@ -148,14 +140,12 @@ def as_text(found: Findings) -> str:
 
     rules, unknown = all_rules(), found.unknown()
     known = sum(name in rules for name in found.met)
-    purpose = [name for name in UNKNOWN_ON_PURPOSE if name in found.met]
     lines = [
         f"{len(rules)} op types are known",
         f"{len(found.met)} op types are met in {sum(found.entries.values())} entries: "
         + ", ".join(f"{count} of {name}" for name, count in found.entries.items()),
-        f"{known} of these are known, {len(purpose)} unknown on purpose, {len(unknown)} unknown",
+        f"{known} of these are known, {len(unknown)} unknown",
     ]
-    lines += [f"  on purpose: {name}, {UNKNOWN_ON_PURPOSE[name]} ({_some(found.met[name])})" for name in purpose]
     lines += [f"  unknown: {name} ({_some(made)})" for name, made in unknown.items()]
     lines += [f"not traced: {name}: {why}" for name, why in found.failed.items()]
     lines += [f"no entry: {name}" for name in found.missing]
@@ -178,7 +168,7 @@ def main() -> int:
     print("\r\033[K", end="", file=sys.stderr)
     unknown = found.unknown()
     if given.json:
-        plain = {**vars(found), "unknown": unknown, "unknown_on_purpose": UNKNOWN_ON_PURPOSE}
+        plain = {**vars(found), "unknown": unknown}
         print(json.dumps(plain, indent=1, sort_keys=True))
     else:
         print(as_text(found))

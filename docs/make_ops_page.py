@@ -23,10 +23,11 @@ comes to be.
 Rows were read in TensorFlow's source or measured: `tests/ops/test_allocator.py` runs ops on TensorFlow's own allocator
 and compares what it is asked for with what the rows say. `python benchmarks/catalogue.py` traces everything public in
 `keras.layers`, `keras.ops`, `keras.losses`, `keras.metrics`, `keras.optimizers` and `keras.applications`, and lists the
-op types met that have no row. With Keras 3.15 and TensorFlow 2.21 it meets 296 op types in 701 entries, and all have
-rows but two that are left out on purpose: `PartitionedCall` and `StatefulPartitionedCall`. Where XLA compiles what they
-call (convolutions in groups on a CPU are an example) they become an `XlaLaunch`, whose memory XLA plans; they are left,
-and named as unknown, where XLA cannot be asked.
+op types met that have no row. With Keras 3.15 and TensorFlow 2.21 it met 296 op types in 701 entries; all have rows.
+
+`PartitionedCall` and `StatefulPartitionedCall` have none on purpose. Where XLA compiles what they call (convolutions in
+groups on a CPU are an example) they become an `XlaLaunch`, whose memory XLA plans; they are left, and named as unknown,
+where XLA cannot be asked.
 
 Also without rows: `TensorArray` ops of TensorFlow 1, variables by reference, collective, TPU and other XLA ops, and
 what oneDNN puts in the place of others.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.catalogue import UNKNOWN_ON_PURPOSE, Findings, catalogues, collect
-from graphmem.ops.registry import lookup
+from benchmarks.catalogue import Findings, catalogues, collect
 
 pytestmark = pytest.mark.tf
 
@@ -57,7 +56,7 @@ def test_every_public_name_has_an_entry_or_a_reason(name: str) -> None:
     assert catalogues()[name].missing() == []
 
 
-def test_what_xla_compiles_stays_unknown(found: Findings) -> None:
+def test_what_xla_compiles_is_known(found: Findings) -> None:
     """Convolutions in groups run through XLA on a CPU."""
-    assert [lookup(name) for name in UNKNOWN_ON_PURPOSE] == [None] * len(UNKNOWN_ON_PURPOSE)
-    assert {entry for name in UNKNOWN_ON_PURPOSE for entry in found.met[name]} == {"keras.layers.Conv2D (groups)"}
+    assert set(found.met["XlaLaunch"]) == {"keras.layers.Conv2D (groups)"}
+    assert found.met.keys() & {"PartitionedCall", "StatefulPartitionedCall"} == set()
