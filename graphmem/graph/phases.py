@@ -116,6 +116,10 @@ def set_update_scopes(graph: StepGraph, serves: dict[int, str]) -> None:
                 found[source] = mine if found[source] in (None, mine) else shared
 
 
+#: In the name of a function that TensorFlow makes for the gradient of another (eager/polymorphic_function).
+_BACKWARD = "__backward_"
+
+
 def is_gradient(name: str) -> bool:
     """Whether a gradient tape or `tf.gradients` named an op so."""
     return "gradient_tape/" in name or name.startswith("gradients/") or "/gradients/" in name
@@ -128,8 +132,11 @@ def in_scope(name: str, scopes: set[str]) -> bool:
 
 
 def _gradients(graph: StepGraph, names: Sequence[str], types: Sequence[str], optimizers: set[str]) -> list[bool]:
-    """Which ops make gradients: those that a tape named, and sums of nothing but gradients."""
-    named = [is_gradient(name) and not in_scope(name, optimizers) for name in names]
+    """Which ops make gradients: those that a tape named, calls of gradient functions, sums of nothing but gradients."""
+    named = [
+        (is_gradient(name) or _BACKWARD in str(op.attrs.get("f", ""))) and not in_scope(name, optimizers)
+        for name, op in zip(names, graph.ops, strict=True)
+    ]
     for index, op in enumerate(graph.ops):
         if _SUM_NAME.match(names[index]):
             named[index] |= any(named[source] and _carries(graph.ops[source]) for source, _ in op.inputs)

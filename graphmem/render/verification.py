@@ -20,6 +20,10 @@ CLOSE = 0.01
 """Up to this relative error it "agrees", without more words."""
 
 
+UNNAMED = "(no op)"
+"""In place of a name: of what XLA asks for, and of what is allocated outside of ops, the allocator hears none."""
+
+
 def verification_text(result: Verification, width: int = 80, top: int = 8, color: bool = False) -> str:
     """The whole comparison as text, its last line the verdict.
 
@@ -121,10 +125,10 @@ def _peak(console: Console, result: Verification, width: int) -> None:
     table = _grid("left", "left")
     room = width - 16
     if tensors.predicted_op == tensors.measured_op:
-        table.add_row("same op", shorten(tensors.measured_op, room))
+        table.add_row("same op", shorten(tensors.measured_op or UNNAMED, room))
     else:
-        table.add_row("predicted", shorten(tensors.predicted_op, room))
-        table.add_row("measured", shorten(tensors.measured_op, room))
+        table.add_row("predicted", shorten(tensors.predicted_op or UNNAMED, room))
+        table.add_row("measured", shorten(tensors.measured_op or UNNAMED, room))
     _section(console, f"Op at the peak{_of_run(result)}", table)
 
 
@@ -177,7 +181,7 @@ def _differences(console: Console, tensors: Tensors, width: int, top: int) -> No
     table = _grid("right", "left", "left")
     for item in shown:
         side = "measured only" if item.count > 0 else "predicted only"
-        table.add_row(format_bytes(item.bytes * abs(item.count)), side, shorten(item.op or "(no op)", width - 30))
+        table.add_row(format_bytes(item.bytes * abs(item.count)), side, shorten(item.op or UNNAMED, width - 30))
     left = tensors.differences[len(shown) :]
     if left:
         rest = sum(item.bytes * abs(item.count) for item in left)

@@ -43,6 +43,11 @@ def test_all_that_is_alive_at_the_peak_matches(name: str, recorded: Recorded) ->
     assert (report.at_least, report.unknown_ops) == (False, {})
 
 
+def test_a_call_of_a_gradient_is_of_the_backward_pass(recorded: Recorded) -> None:
+    graph = recorded["a_gradient_and_an_update"][0]
+    assert [op.phase for op in graph.ops if op.type == "XlaLaunch"].count("backward") == 1
+
+
 def test_temporary_memory_is_part_of_the_peak(recorded: Recorded) -> None:
     graph, done = recorded["one_call"]
     x, product, result = 128 * 64 * 4, 128 * 64 * 4, 128 * 128 * 4
