@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from graphmem.answers.advise.changes import KINDS
 from graphmem.cli.options import Size, Whole, with_defaults
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, TargetCommand, options_of, target_options
@@ -26,6 +27,7 @@ Examples:
   graphmem advise train.py
   graphmem advise train.py --budget 6GiB
   graphmem advise app:ResNet50 --batch 32 --device "RTX 3060 12GB" --snippets 10
+  graphmem advise model.py:build --only recompute --only optimizer
   graphmem advise model.py:build --json -o advice.md
 """
 
@@ -42,6 +44,7 @@ Examples:
 @click.option("--reserve", type=Size(), default=0, metavar="SIZE", help="Leave this much of it to others.")
 @click.option("--snippets", type=Whole(0), default=3, show_default=True, metavar="N",
               help="For how many of the changes the lines to paste are printed; .md and JSON have all.")  # fmt: skip
+@click.option("--only", multiple=True, type=click.Choice(KINDS), help="Try only changes of this kind; repeatable.")
 @runtime_options()
 @click.option("--width", type=Whole(60), metavar="N", help="Columns; default: the terminal's, else 80.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
@@ -63,7 +66,7 @@ def advise(ctx: click.Context, **given: Any) -> int:
         raise TargetError("--budget and --memory say the same thing; give one of them.")
     settings = with_budget(settings_of(ctx, values), values["budget"], values["reserve"])
     with terminal.analysing():
-        found = advise_target(values["target"], options_of(ctx, values), settings, terminal.progress)
+        found = advise_target(values["target"], options_of(ctx, values), settings, values["only"], terminal.progress)
     text.write_advice(found, values["outputs"], force=values["force"])
     for path in values["outputs"]:
         terminal.say(f"Wrote {path}")

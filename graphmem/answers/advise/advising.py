@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from graphmem import api
 from graphmem.answers.advise import recomputing
 from graphmem.answers.advise.advice import Advice, Tried
-from graphmem.answers.advise.changes import Change, Untried
+from graphmem.answers.advise.changes import KINDS, Change, Untried
 from graphmem.answers.advise.proposals import proposals
 from graphmem.answers.fit import with_budget
 from graphmem.collector import collection_paused
@@ -35,6 +35,7 @@ def advise(
     *specs: Any,
     budget: int | str | None = None,
     reserve: int | str = 0,
+    only: Collection[str] = (),
     step: str | None = None,
     batch: int | None = None,
     inputs: tuple[str, ...] = (),
@@ -49,6 +50,8 @@ def advise(
         target, specs: as `graphmem.analyze` takes them.
         budget: bytes or a text such as "6GiB"; `None`: what TensorFlow takes of a card that `device` names, if any.
         reserve: what others need of it.
+        only: kinds of changes to try, of "optimizer", "precision", "batch", "recompute", "freeze", "embedding", "loss"
+            and "runtime"; empty: all.
         step, batch, inputs, dims, loss, optimizer, settings: as `graphmem.analyze` takes them.
 
     Raises:
@@ -60,18 +63,24 @@ def advise(
     if isinstance(target, (str, os.PathLike)):
         if specs:
             raise TargetError('give the inputs of a target in a file with inputs=("NAME:DTYPE:SHAPE", …).')
-        return advise_target(os.fspath(target), options, within)
+        return advise_target(os.fspath(target), options, within, only)
+    _check(only)
     with api.tracing():
-        return _Session(_Object(target, specs), options, within, lambda text: None).advice()
+        return _Session(_Object(target, specs), options, within, only).advice()
 
 
 def advise_target(
-    target: str, options: Options, settings: Settings, progress: Progress = lambda text: None
+    target: str,
+    options: Options,
+    settings: Settings,
+    only: Collection[str] = (),
+    progress: Progress = lambda text: None,
 ) -> Advice:
     """As `advise`, for what a text names.
 
     Args:
         settings: of the analyses; their memory is the budget.
+        only: kinds of changes to try; empty: all.
         progress: told what goes on, a few words each.
     """
     from graphmem.graph import store
@@ -79,9 +88,17 @@ def advise_target(
 
     if store.is_trace(target):
         raise TargetError(f"{target} is a saved trace, which is not changed: name the target that it was traced from.")
+    _check(only)
     check_target(target)
     with api.tracing(progress):
-        return _Session(_Text(target), options, settings, progress).advice()
+        return _Session(_Text(target), options, settings, only, progress).advice()
+
+
+def _check(only: Collection[str]) -> None:
+    """Raises TargetError for a kind of change that there is not."""
+    unknown = [kind for kind in only if kind not in KINDS]
+    if unknown:
+        raise TargetError(f"there is no kind of change {unknown[0]!r}; the kinds are {', '.join(KINDS)}.")
 
 
 @dataclass(frozen=True)
@@ -128,8 +145,16 @@ class _Object:
 class _Session:
     """One target, its step, and what was tried."""
 
-    def __init__(self, source: _Text | _Object, options: Options, settings: Settings, progress: Progress) -> None:
+    def __init__(
+        self,
+        source: _Text | _Object,
+        options: Options,
+        settings: Settings,
+        only: Collection[str],
+        progress: Progress = lambda text: None,
+    ) -> None:
         self.source, self.options, self.settings, self.progress = source, options, settings, progress
+        self.only = only or KINDS
 
     def advice(self) -> Advice:
         """Analyse, try, rank."""
@@ -163,7 +188,10 @@ class _Session:
         model = seen(step.models[0], step.optimizers, step.framework) if keras else None
         why_no_batch = "" if keras or (step.batch and rebatched(step, step.batch)) else NO_REBATCH
         why_no_rebuild = self.source.why_no_rebuild or ("" if step.framework != "tf" else "The step uses no Keras.")
-        yield from proposals(report, model, why_no_rebuild=why_no_rebuild, why_no_batch=why_no_batch)
+        found = proposals(report, model, why_no_rebuild=why_no_rebuild, why_no_batch=why_no_batch)
+        yield from (one for one in found if one.kind in self.only)
+        if recomputing.KIND not in self.only:
+            return
         if keras and step.kind == "train":
             holds = activations(report, step.models[0])
             yield from recomputing.proposals(step.models[0], holds, model is not None and model.normalizes_batch)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+KINDS = ("optimizer", "precision", "batch", "recompute", "freeze", "embedding", "loss", "runtime")
+"""The kinds of changes that are tried."""
+
 
 @dataclass(frozen=True)
 class Change:
     """What is to be tried.
 
     Attributes:
-        kind: "optimizer", "precision", "batch", "recompute", "freeze", "embedding", "loss" or "runtime".
+        kind: one of `KINDS`.
         name: what is done, a few words: "SGD instead of Adam".
         costs: what is lost by it, one sentence.
         snippet: Python that does it, for the user's own code.

@@ -129,8 +129,8 @@ def _freeze(model: Seen) -> Iterator[Proposal]:
         yield Untried("freeze", name, "No other layer than the last has weights that train.")
         return
     code = (
-        "for layer in model.layers:\n"
-        f"    layer.trainable = layer.name == {model.head!r}\n"
+        "for place, layer in enumerate(model.layers):\n"
+        f"    layer.trainable = place == {model.head_place}  # {model.head}\n"
         "model.optimizer = type(model.optimizer).from_config(model.optimizer.get_config())\n"
     )
     if not model.optimizer:
@@ -167,7 +167,7 @@ def _loss(model: Seen) -> Iterator[Proposal]:
     else:
         metrics = f", metrics={list(model.metrics)}" if model.metrics else ""
         code = (
-            f"model.get_layer({model.last_layer!r}).activation = keras.activations.linear\n"
+            f"model.layers[-1].activation = keras.activations.linear  # {model.last_layer}\n"
             f"loss = keras.losses.{maker}(from_logits=True)\n"
             f"model.compile(optimizer=model.optimizer, loss=loss{metrics})\n"
         )

@@ -20,8 +20,8 @@ _GRAPH = '''\
 def recompute(model, parts):
     """Keep what lies between the parts; compute again what is inside: (layers before, last layers, whether again)."""
 
-    def outputs(names):
-        return [model.get_layer(name).output for name in names]
+    def outputs(layers):
+        return [model.layers[layer].output for layer in layers]
 
     runs = [(a, b, keras.Model(outputs(a), outputs(b)), again) for a, b, again in parts]
     single = len(model.outputs) == 1
@@ -33,8 +33,8 @@ def recompute(model, parts):
                 return part(list(tensors), training=training)
 
             run = tf.recompute_grad(run) if again else run
-            values.update(zip(after, tf.nest.flatten(run(*(values[name] for name in before)))))
-        made = [values[name] for name in {outputs}]
+            values.update(zip(after, tf.nest.flatten(run(*(values[layer] for layer in before)))))
+        made = [values[layer] for layer in {outputs}]
         return made[0] if single else tf.nest.pack_sequence_as(model.output, made)
 
     model.call = call
@@ -47,8 +47,7 @@ recompute(model, [
 _CHAIN = '''\
 def recompute(model, parts):
     """Keep what lies between the parts, and compute again what is inside: (first layer, last layer, whether again)."""
-    names = [layer.name for layer in model.layers]
-    runs = [(keras.Sequential(model.layers[names.index(a) : names.index(b) + 1]), again) for a, b, again in parts]
+    runs = [(keras.Sequential(model.layers[first : last + 1]), again) for first, last, again in parts]
 
     def call(inputs, training=None, mask=None):
         for part, again in runs:
@@ -76,9 +75,8 @@ def recompute(layer):
     layer.call = again
 
 
-for layer in model.layers:
-    if layer.name in {names}:
-        recompute(layer)
+for layer in {layers}:  # {names}
+    recompute(model.layers[layer])
 '''
 
 
@@ -95,7 +93,8 @@ def proposals(model: Any, nbytes: Mapping[str, int], normalizes_batch: bool) -> 
     try:
         if kind_of(model) == "blocks":
             names = blocks_of(model, nbytes)
-            return [Change(KIND, f"{NAME} {_some(names)}", costs, _BLOCKS.replace("{names}", repr(names)), True)]
+            code = _BLOCKS.replace("{layers}", repr(_places(model, names))).replace("{names}", ", ".join(names))
+            return [Change(KIND, f"{NAME} {_some(names)}", costs, code, True)]
         found: dict[str, Change] = {}
         for count in best_counts(sum(1 for size in nbytes.values() if size)):
             parts = parts_of(model, nbytes, count)
@@ -109,16 +108,25 @@ def proposals(model: Any, nbytes: Mapping[str, int], normalizes_batch: bool) -> 
 
 
 def _code(model: Any, parts: list[Part]) -> str:
+    """The snippet; it names layers by their places, as names that Keras made up differ from process to process."""
     if kind_of(model) == "chain":
-        rows = [(part.layers[0], part.layers[-1], part.again) for part in parts]
-        return _CHAIN.replace("{parts}", _listed(rows))
-    inputs, outputs = ends_of(model)
+        ends = [_places(model, (part.layers[0], part.layers[-1])) for part in parts]
+        rows = [(first, last, part.again) for (first, last), part in zip(ends, parts, strict=True)]
+        names = [f"{part.layers[0]} … {part.layers[-1]}" for part in parts]
+        return _CHAIN.replace("{parts}", _listed(rows, names))
+    inputs, outputs = (_places(model, names) for names in ends_of(model))
     code = _GRAPH.replace("{inputs}", repr(inputs)).replace("{outputs}", repr(outputs))
-    return code.replace("{parts}", _listed([(list(part.inputs), list(part.outputs), part.again) for part in parts]))
+    taken = [(_places(model, part.inputs), _places(model, part.outputs), part.again) for part in parts]
+    return code.replace("{parts}", _listed(taken, [f"up to {', '.join(part.outputs)}" for part in parts]))
 
 
-def _listed(rows: Sequence[tuple[Any, ...]]) -> str:
-    return "".join(f"    {row!r},\n" for row in rows)
+def _places(model: Any, names: Sequence[str]) -> list[int]:
+    every = [layer.name for layer in model.layers]
+    return [every.index(name) for name in names]
+
+
+def _listed(rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> str:
+    return "".join(f"    {row!r},  # {name}\n" for row, name in zip(rows, names, strict=True))
 
 
 def _some(names: list[str]) -> str:

@@ -43,7 +43,7 @@ class NoParts(Exception):
 
 
 def kind_of(model: Any) -> str:
-    """"chain" for a Sequential model, "graph" for a Functional one, "blocks" for one with a `call` of its own."""
+    """How a model can be cut: "chain" for Sequential, "graph" for Functional, "blocks" with a `call` of its own."""
     of_keras = [base for base in type(model).__mro__ if base.__module__.partition(".")[0] in ("keras", "tf_keras")]
     names = {base.__name__ for base in of_keras}
     if "call" in vars(model) or any("call" in vars(base) for base in type(model).__mro__ if base not in of_keras):

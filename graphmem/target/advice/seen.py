@@ -21,6 +21,7 @@ class Seen:
         accumulates: steps between two updates; `None` if the optimizer cannot add up gradients.
         slots: how many variables of a weight's shape the optimizer has for most weights.
         head: name of the last layer with weights that train; "" if there is none.
+        head_place: its place in `model.layers`.
         frozen_next: how many other layers have weights that train.
         embeddings: names of the layers that look up rows of a table that trains.
         amsgrad: whether an Adam keeps a third state.
@@ -38,6 +39,7 @@ class Seen:
     accumulates: int | None = None
     slots: int = 0
     head: str = ""
+    head_place: int = 0
     frozen_next: int = 0
     embeddings: tuple[str, ...] = ()
     amsgrad: bool = False
@@ -65,6 +67,7 @@ def seen(model: Any, optimizers: list[Any], framework: str) -> Seen:
         accumulates=_accumulates(optimizer),
         slots=_slots(optimizer, model),
         head=layers[-1].name if layers else "",
+        head_place=list(model.layers).index(layers[-1]) if layers else 0,
         frozen_next=len(layers[:-1]),
         embeddings=tuple(_embeddings(model)),
         amsgrad=bool(getattr(optimizer, "amsgrad", False)),
