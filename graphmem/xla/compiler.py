@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from graphmem.errors import CompilerError
 from graphmem.xla import pjrt
 from graphmem.xla.child import scheduled_program, users_flags
 from graphmem.xla.compiled import PLENTY_BYTES, CompiledHlo
@@ -17,6 +18,13 @@ TIMEOUT_SECONDS = 1800.0
 """A decoder of 175 billion parameters takes three to four minutes on one core."""
 
 _GPU_FLAGS = ("--xla_gpu_autotune_level=0",)  # autotuning runs kernels, which needs the GPU
+
+_WRITTEN = "gpu_after_optimizations.hlo.pb"
+
+_NO_TRITON = "--xla_gpu_enable_triton_gemm=false"
+_NO_TILING = "output tile sizes"
+"""XLA's complaint where its first guess at a Triton matrix product does not suit a card. On the card autotuning would
+find another, or cuBLAS, which is what is left without Triton."""
 
 
 def compile_gpu(
@@ -50,9 +58,13 @@ def compile_gpu(
         pjrt.TARGET: gpu.target_config(told).encode(),
     }
     asked = (*users_flags(), *_GPU_FLAGS, *flags)
-    proto, seconds = scheduled_program(
-        pjrt.__name__, files, asked, "gpu_after_optimizations.hlo.pb", timeout=timeout, progress=progress
-    )
+    try:
+        proto, seconds = scheduled_program(pjrt.__name__, files, asked, _WRITTEN, timeout=timeout, progress=progress)
+    except CompilerError as error:
+        if _NO_TILING not in str(error) or _NO_TRITON in asked:
+            raise
+        asked = (*asked, _NO_TRITON)
+        proto, seconds = scheduled_program(pjrt.__name__, files, asked, _WRITTEN, timeout=timeout, progress=progress)
     return CompiledHlo(proto, "gpu", gpu.name, f"{PACKAGE} {plugin.version}", asked, told, seconds)
 
 

@@ -7,11 +7,12 @@ import gzip
 import importlib.metadata
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from graphmem.errors import CompilerError, CompilerMissing
-from graphmem.xla import pjrt
+from graphmem.xla import compiler, pjrt
 from graphmem.xla.cards import all_gpus, find_gpu
 from graphmem.xla.compiler import PLENTY_BYTES, compile_gpu
 from graphmem.xla.gpus import Gpu
@@ -147,3 +148,19 @@ def test_what_is_no_plugin_is_told(tmp_path):
         pjrt.Plugin(os.fspath(path))
     with pytest.raises(pjrt.Failed, match="GetPjrtApi"):
         pjrt.Plugin("libc.so.6")
+
+
+def test_a_matrix_product_that_triton_cannot_tile_goes_to_cublas(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def program(module: str, files: object, flags: tuple[str, ...], written: str, **how: object) -> tuple[bytes, float]:
+        asked.append(flags)
+        if "--xla_gpu_enable_triton_gemm=false" not in flags:
+            raise CompilerError("XLA cannot compile the step for this GPU: Couldn't find output tile sizes.")
+        return b"proto", 1.0
+
+    monkeypatch.setattr(compiler, "scheduled_program", program)
+    monkeypatch.setattr(compiler, "find_plugin", lambda: SimpleNamespace(library="x.so", version="0"))
+    compiled = compiler.compile_gpu(b"", find_gpu("A100"))
+    assert compiled.flags == asked[-1]
+    assert len(asked) == 2
