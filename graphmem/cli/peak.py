@@ -11,6 +11,7 @@ import click
 
 from graphmem.cli.options import with_defaults
 from graphmem.cli.picture_options import choices_of, columns_of, picture_options
+from graphmem.cli.pipeline_options import asked, described, pipeline_options
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
 from graphmem.cli.terminal import Terminal, answer, wants_color
@@ -29,6 +30,7 @@ Examples:
   graphmem peak train.py -o peak.timeline.pdf --caption --width 84mm
   graphmem peak app:ResNet50 --batch 32 --optimizer sgd
   graphmem peak model.py:step --input x:float32:8x224x224x3 --input y:int32:8
+  graphmem peak train.py --pipeline
   graphmem peak net.keras --step predict --batch 1 --json
 """
 
@@ -45,6 +47,7 @@ Examples:
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
               help="Also write FILE (.svg .png .pdf .dot, .txt .html .tex .md .json, .csv .graphml .trace.json "
                    ".graphmem and more, see docs/report.md); repeatable.")  # fmt: skip
+@pipeline_options
 @picture_options
 @click.option("-f", "--force", is_flag=True, help="Replace existing files.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
@@ -60,8 +63,8 @@ def peak(ctx: click.Context, **given: Any) -> None:
         _peak_of_both(ctx, terminal, values)
         return
     settings = settings_of(ctx, values)
-    with collection_paused():
-        report = _analyse(terminal, values["target"], options_of(ctx, values), settings)
+    with collection_paused(), described(values) as with_pipeline:
+        report = with_pipeline(_analyse(terminal, values["target"], options_of(ctx, values), settings))
         _show(terminal, report, values)
 
 
@@ -70,6 +73,8 @@ def _peak_of_both(ctx: click.Context, terminal: Terminal, values: dict[str, Any]
     from graphmem.api import analyze_each
     from graphmem.render.runtimes import both_as_dict, both_as_text
 
+    if asked(values):
+        raise TargetError("--runtime both prints a comparison; for the input pipeline, say --runtime graph.")
     if values["outputs"]:
         raise TargetError("--runtime both prints a comparison; for files, say --runtime graph or --runtime xla.")
     each = [settings_of(ctx, values, runtime=runtime) for runtime in ("graph", "xla")]

@@ -51,6 +51,7 @@ def as_text(report: Report, width: int = 80, top: int = 10, color: bool = False)
     _scopes(console, report, width, top)
     _frontier(console, report, width, top)
     _sources(console, report, width, top)
+    _host(console, report)
     _remarks(console, report)
     return "\n".join(line.replace(NO_BREAK, " ").rstrip() for line in stream.getvalue().split("\n")).rstrip() + "\n"
 
@@ -197,6 +198,23 @@ def _sources(console: Console, report: Report, width: int, top: int) -> None:
     if hidden:
         table.add_row(f"… {plural(hidden, 'other')}", format_bytes(size), _share(size, report.step_peak_bytes))
     _section(console, "Which lines of your code made it", table)
+
+
+def _host(console: Console, report: Report) -> None:
+    """What the input pipeline holds in the host's memory, which no figure above includes."""
+    host = report.host_pipeline
+    if not host:
+        return
+    table = _grid("left", "right", "wrap")
+    for stage in host["stages"]:
+        size = "unknown" if stage["bytes"] is None else format_bytes(stage["bytes"])
+        many = "" if stage["elements"] is None else f"{stage['elements']:,} × "
+        each = "" if stage["element_bytes"] is None else f"{many}{format_bytes(stage['element_bytes'])}"
+        table.add_row(stage["name"], size, "; ".join(filter(None, (each, stage["why"]))))
+    known = "unknown" if host["bytes"] is None else format_bytes(host["bytes"])
+    least = "≥ " if host["at_least"] and host["bytes"] is not None else ""
+    title = f"Host memory of the input pipeline, apart from the peak: {least}{known}"
+    _section(console, title, table, lead=f"  of {host['source']}")
 
 
 def _remarks(console: Console, report: Report) -> None:

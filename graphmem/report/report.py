@@ -163,6 +163,8 @@ class Report:
         conv_workspace: cuDNN's workspace for convolutions, see `graphmem.report.workspace`; empty if there is none.
         runtime_reason: why this runtime was modelled, "" if it was asked for.
         card: name of the GPU's card, "" if none was named.
+        host_pipeline: what the input pipeline holds in the host's memory, see `docs/pipeline.md`; empty unless asked
+            for.
         simulation: the graph and its lifetimes, for `dag` and pictures; `None` in a loaded report.
     """
 
@@ -204,6 +206,7 @@ class Report:
     conv_workspace: dict[str, Any] = field(default_factory=dict)
     card: str = ""
     variables_by_scope: dict[str, dict[str, int]] = field(default_factory=dict)
+    host_pipeline: dict[str, Any] = field(default_factory=dict)
     simulation: Simulation | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from graphmem.errors import GraphmemError, TargetError, UserCodeError
-from graphmem.target import training_graph
+from graphmem.target import host_pipeline, training_graph
 from graphmem.target.caught import Caught, Stop, backend_error, feed_of, other_backend, owner_of
 from graphmem.target.data import Described, describe, describe_batch, inputs_only
 from graphmem.target.leaves import argument_spec
@@ -129,6 +129,7 @@ class Catcher:
             _require_compiled(model, method)
         try:
             data = self._data(framework, method, given)
+            host_pipeline.meet(given["x"], given, framework, f"{method}() in {where}", _batch_bytes(data))
         except GraphmemError as error:
             self._stop(error)
         notes = [f"Stopped at {method}() in {where}; nothing was run."]
@@ -215,6 +216,18 @@ class Catcher:
             return original(owner, *args, **kwargs)
 
         return update
+
+
+def _batch_bytes(data: Described) -> int | None:
+    """Bytes of one batch; `None` if a shape is open."""
+    total = 0
+    for spec in tf.nest.flatten(data.data):
+        if spec is None:
+            continue
+        if not isinstance(spec, tf.TensorSpec) or not spec.shape.is_fully_defined() or spec.dtype == tf.string:
+            return None
+        total += spec.shape.num_elements() * spec.dtype.size
+    return total
 
 
 def _require_compiled(model: Any, method: str) -> None:
