@@ -237,7 +237,7 @@ BAD_COMMANDS = [
     (("plain.py", "--batch", "2", "--optimizer", "nope"), "--optimizer 'nope' is no Keras optimizer."),
     (("model.py", "--device", "tpu"), "device must be cpu, gpu, auto, or a card, and no card is called 'tpu'"),
     (("model.py", "--bach", "3"), "no such option '--bach'; did you mean one of: '--batch'"),
-    (("model.py", "--width", "10"), "'10' is not a whole number of 60 or more."),
+    (("model.py", "--width", "10"), "'10' is neither 60 or more columns of text nor the width of a picture"),
     (("model.py", "other.py"), "there is one TARGET, and the arguments of a script come after --."),
     ((), "missing argument 'TARGET'."),
     (("model.py", "-o", "gone/x.svg"), "gone/x.svg cannot be written: there is no folder gone; create it first."),
