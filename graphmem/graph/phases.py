@@ -63,14 +63,22 @@ def set_roles(graph: StepGraph, names: Sequence[str], types: Sequence[str]) -> N
 
 
 def set_scopes(graph: StepGraph, names: Sequence[str], scopes: ScopePaths) -> None:
-    """Set the scope of each op from its name; a sum of gradients has that of the first that has one."""
+    """Set the scope of each op from its name; a sum of gradients has that of the first that has one.
+
+    TensorFlow may make several ops of one sum, of which the first has no input (`AddN_1/tmp_var`).
+    """
+    sums: dict[str, str] = {}
     for name, op in zip(names, graph.ops, strict=True):
         op.scope = scopes.of_op(name)
         if op.phase == "backward" and _SUM_NAME.match(name):
             sources = (graph.ops[source] for source, _ in op.inputs)
-            op.scope = next(
-                (source.scope for source in sources if source.scope and source.phase == "backward"), op.scope
-            )
+            found = [source.scope for source in sources if source.scope and source.phase == "backward"]
+            own = [scope for scope in found if not _SUM_NAME.match(scope)]
+            if own:
+                op.scope = sums.setdefault(name.partition("/")[0], own[0])
+    for name, op in zip(names, graph.ops, strict=True):
+        if op.phase == "backward" and _SUM_NAME.match(name):
+            op.scope = sums.get(name.partition("/")[0], op.scope)
 
 
 def set_sources(graph: StepGraph, names: Sequence[str], lines: Mapping[str, str]) -> None:

@@ -66,7 +66,7 @@ KNOWN = {
     ),
     "unet_segmentation": Expected(
         "fit()", 16, 7_768_995, 2 * 7_763_107, 16 * 160 * 160 * (3 * 4 + 1), 1_342_303_044,
-        ("unet/concatenate_3", "unet/conv2d_8"),
+        ("unet/concatenate_3", "unet/conv2d_17"),
     ),
     "transformer_text": Expected(
         "fit()", 32, 1_459_330, 2 * 1_459_330, 32 * (200 + 1) * 4, 210_099_700,

@@ -94,3 +94,21 @@ def test_one_line_is_that_of_all_but_the_inputs():
     graph, names, _ = prepared()
     set_sources(graph, names, {"": "fit.py:9"})
     assert [op.source for op in graph.ops] == ["", *["fit.py:9"] * (len(graph.ops) - 1)]
+
+
+def test_all_ops_that_tensorflow_makes_of_a_sum_have_its_scope():
+    made = Builder()
+    made.op("net/dense/Relu", "Relu", writes=4)
+    made.op("gradient_tape/net/dense/ReluGrad", "ReluGrad", ["net/dense/Relu"], 4)
+    made.op("AddN_1/tmp_var", "TemporaryVariable", writes=4)
+    made.op("AddN_1/add", "AssignAdd", ["AddN_1/tmp_var", "gradient_tape/net/dense/ReluGrad"], 4)
+    made.op("AddN_1", "DestroyTemporaryVariable", ["AddN_1/add"], 4)
+    graph = made.graph
+    for op in graph.ops[1:]:
+        op.phase = "backward"
+    set_scopes(graph, [op.name for op in graph.ops], ScopePaths(paths={"net": "net", "net/dense": "net/dense"}))
+    assert {op.name: op.scope for op in graph.ops if op.name.startswith("AddN")} == {
+        "AddN_1/tmp_var": "net/dense",
+        "AddN_1/add": "net/dense",
+        "AddN_1": "net/dense",
+    }
