@@ -5,8 +5,8 @@ The executor keeps a moving average of each op's cycles, `estimate = 0.9 * estim
 inline from then on, like an Identity, which changes the order. A cheap op needs some 90 runs for that: a step that has
 run as often, or one loop of 90 iterations.
 
-The rates are medians of profiled steps on server CPUs (about 2.4 GHz). What lies near 8,000 cycles goes either way, from
-process to process and from op to op. Ops without a row are taken to be expensive unless they are small.
+The rates are medians of profiled steps on server CPUs (about 2.4 GHz). What lies near 8,000 cycles goes either way,
+from process to process and from op to op. Ops without a row are taken to be expensive unless they are small.
 """
 
 from __future__ import annotations

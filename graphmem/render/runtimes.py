@@ -82,8 +82,8 @@ def _why(graph: Report, xla: Report) -> str:
         return "The step peaks hold the same, role by role."
     if size > 0:
         return (
-            f"Most of the difference is {format_bytes(size)} of {role} that XLA, which fuses ops and plans the whole step, "
-            "does not have alive at its peak."
+            f"Most of the difference is {format_bytes(size)} of {role} that XLA, which fuses ops and plans the whole "
+            "step, does not have alive at its peak."
         )
     return (
         f"Most of the difference is {format_bytes(-size)} of {role} that XLA has alive at its peak and the op-by-op "

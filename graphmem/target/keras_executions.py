@@ -1,4 +1,4 @@
-"""Several steps in one call, as Keras 3 runs them after `compile(steps_per_execution=N)`: a loop that fetches batches."""
+"""Several steps in one call, as Keras 3 runs them for `compile(steps_per_execution=N)`: a loop that gets batches."""
 
 from __future__ import annotations
 

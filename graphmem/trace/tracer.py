@@ -11,6 +11,7 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from graphmem.errors import TargetError
 from graphmem.graph.model import StepGraph
+from graphmem.target.gpu_seen import gpu_seen
 from graphmem.target.layers import describe_layers
 from graphmem.target.step import Step
 from graphmem.target.user_code import step_errors
@@ -31,7 +32,6 @@ from graphmem.trace import (
     sources,
     variables,
 )
-from graphmem.target.gpu_seen import gpu_seen
 from graphmem.version import __version__
 
 #: The GPU whose rewrites are made unless another is named: compute capability of an A100, and memory enough that
