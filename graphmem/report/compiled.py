@@ -103,7 +103,8 @@ def findings(simulation: Simulation) -> list[str]:
         found.append(
             f"told that the device has {format_bytes(short['device_memory_bytes'])}, XLA computes "
             f"{short['recomputed']:,} values again ({format_bytes(short['recomputed_bytes'])}) to save memory, and "
-            f"takes {format_bytes(short['temp_bytes'])} of temporary memory instead of {format_bytes(xla['temp_bytes'])}"
+            f"takes {format_bytes(short['temp_bytes'])} of temporary memory "
+            f"instead of {format_bytes(xla['temp_bytes'])}"
         )
     if xla["recomputed"]:
         values = "1 value" if xla["recomputed"] == 1 else f"{xla['recomputed']:,} values"
