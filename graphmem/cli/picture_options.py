@@ -50,9 +50,11 @@ def picture_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--by", type=click.Choice(STACKS), default="role", show_default=True,
                      help="What a timeline is stacked by."),
         click.option("--theme", type=click.Choice(tuple(THEMES)), default="light", show_default=True,
-                     help="Colours of timelines and lifetime maps; print: grey, with patterns."),
+                     help="Colours of pictures; print: grey, for printers without colour."),
         click.option("--width", type=Width(), multiple=True, metavar="WIDTH",
                      help="Columns of text; or width of pictures: column, page, 84mm, 3.3in."),
+        click.option("--depth", type=click.IntRange(min=0), metavar="N",
+                     help="Components of layers' names that make a frame of a frontier; default: a few frames."),
         click.option("--caption", is_flag=True, help="Write a caption beside each picture: FILE.caption.txt or .tex."),
     ]  # fmt: skip
     for option in reversed(decorators):
@@ -69,7 +71,7 @@ def choices_of(values: dict[str, Any]) -> Choices:
     widths = [float(width) for width in _widths(values) if isinstance(width, Millimetres)]
     return Choices(
         top=values["top"], picture=values["picture"], by=values["by"], theme=values["theme"],
-        width=widths[-1] if widths else None, caption=values["caption"],
+        width=widths[-1] if widths else None, depth=values["depth"], caption=values["caption"],
     )  # fmt: skip
 
 

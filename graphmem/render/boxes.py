@@ -8,9 +8,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphmem.render.colours import FAINT, INK, role_style
+from graphmem.render.colours import role_style
 from graphmem.render.fold import Group
 from graphmem.render.textfit import elide_path, text_width, wrap_op_type
+from graphmem.render.themes import THEMES, Theme
 from graphmem.report.report import FrontierBuffer, Report
 from graphmem.units import format_bytes
 
@@ -22,6 +23,9 @@ NODESEP = 10.0
 
 PAD = 1.5
 """Points around the picture."""
+
+BORDER = 3.0
+"""Points that Graphviz leaves on either side of a column of labels."""
 
 FRAME = 3.5
 """Points between a frame and what it holds."""
@@ -36,18 +40,21 @@ _TABLE = 'border="0" cellborder="0" cellspacing="0" cellpadding="0"'
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Widths in points: the boxes, and the ops on either side of them."""
+class Sheet:
+    """What a picture is drawn on: widths in points of the ops, of the boxes between them and of all; the colours."""
 
     op: int
     box: int
+    width: float
+    theme: Theme = THEMES["light"]
 
     @classmethod
-    def of_width(cls, width_mm: float) -> Columns:
+    def of_width(cls, width_mm: float, theme: Theme = THEMES["light"]) -> Sheet:
         """Share the width of a picture among its columns."""
-        width = width_mm / 25.4 * 72 - 2 * (NODESEP + PAD + FRAME + _EDGE)
+        points = width_mm / 25.4 * 72
+        width = points - 2 * (NODESEP + PAD + FRAME + _EDGE)
         op = int(min(85.0, 0.237 * width))
-        return cls(op=op, box=int(width) - 2 * op)
+        return cls(op=op, box=int(width) - 2 * op, width=points, theme=theme)
 
     @property
     def total(self) -> int:
@@ -97,14 +104,15 @@ def bytes_text(buffers: Sequence[FrontierBuffer]) -> str:
     return f"{'≥ ' if len(known) < len(buffers) else ''}{format_bytes(sum(known))}"
 
 
-def tensor_box(group: Group, name: str, columns: Columns, largest: int) -> str:
+def tensor_box(group: Group, name: str, sheet: Sheet, largest: int) -> str:
     """Attributes of one box: name and bytes, shape, dtype and count, a bar as long as its share of the largest box."""
-    style = role_style(group.buffers[0].role)
+    role, theme = group.buffers[0].role, sheet.theme
     count = f"×{len(group.buffers)}" if len(group.buffers) > 1 else ""
-    what = _contents(group, columns.box - 5 - text_width(count, SIZE) - 3)
+    what = _contents(group, sheet.box - 5 - text_width(count, SIZE) - 3)
     rows = [(name, bytes_text(group.buffers)), (what, count)]
-    label = _box(rows, columns.box, group.bytes / largest, style.fill)
-    outline = f'style="filled,{style.line}", penwidth={style.pen:g}, fillcolor="{style.tint}"'
+    label = _box(rows, sheet, group.bytes / largest, theme.fill(role))
+    style = role_style(role)
+    outline = f'style="filled,{style.line}", penwidth={style.pen:g}, fillcolor="{theme.tint(role)}"'
     return f'{label}, shape=box, margin="{_INSET}", {outline}'
 
 
@@ -119,17 +127,18 @@ def _contents(group: Group, room: float) -> str:
     return f"{shape} {dtype}"
 
 
-def others_box(rest: Sequence[FrontierBuffer], columns: Columns, largest: int) -> str:
+def others_box(rest: Sequence[FrontierBuffer], sheet: Sheet, largest: int) -> str:
     """Attributes of the box for what has none of its own, so that the bytes add up."""
     words = "and 1 other" if len(rest) == 1 else f"and {len(rest):,} others"
     share = sum(buffer.bytes or 0 for buffer in rest) / largest
-    return f'{_box([(words, bytes_text(rest))], columns.box, share, FAINT)}, shape=box, penwidth=0.5, margin="{_INSET}"'
+    label = _box([(words, bytes_text(rest))], sheet, share, sheet.theme.faint)
+    return f'{label}, shape=box, penwidth=0.5, margin="{_INSET}"'
 
 
-def _box(rows: Sequence[tuple[str, str]], width: int, share: float, fill: str) -> str:
-    inside = width - 5
+def _box(rows: Sequence[tuple[str, str]], sheet: Sheet, share: float, fill: str) -> str:
+    inside = sheet.box - 5
     lines = "".join(f"<tr><td>{_line(left, right, inside)}</td></tr>" for left, right in rows)
-    content = lines + _bar(share, fill, inside)
+    content = lines + _bar(share, fill, inside, sheet.theme)
     return f'label=<<table border="0" cellborder="0" cellspacing="0" cellpadding="0">{content}</table>>'
 
 
@@ -144,33 +153,34 @@ def _line(left: str, right: str, width: int, *, bold: bool = False) -> str:
     return f"<table {_TABLE}><tr>{cells}</tr></table>"
 
 
-def _bar(share: float, colour: str, width: int) -> str:
+def _bar(share: float, colour: str, width: int, theme: Theme) -> str:
     length = min(width - 1, round(share * width))
     if length < 1:
         return ""
+    height, line = (5, f'border="1" color="{theme.ink}" ') if theme.outlined else (3, "")
     cells = (
-        f'<td width="{length}" height="3" fixedsize="true" bgcolor="{colour}"></td>'
-        f'<td width="{width - length}" height="3" fixedsize="true"></td>'
+        f'<td width="{length}" height="{height}" fixedsize="true" {line}bgcolor="{colour}"></td>'
+        f'<td width="{width - length}" height="{height}" fixedsize="true"></td>'
     )
     return f"<tr><td><table {_TABLE}><tr>{cells}</tr></table></td></tr>"
 
 
-def op_label(types: Sequence[str], scope: str, width: int, align: str) -> str:
+def op_label(types: Sequence[str], scope: str, sheet: Sheet, align: str) -> str:
     """Attributes of the node of an op: its type, or several, and its scope, in lines of a fixed width."""
     distinct = list(dict.fromkeys(types))
-    room = width - 2
+    room = sheet.op - 2
     lines = [escape(line) for line in wrap_op_type(distinct[0], room, SIZE)]
     if len(distinct) > 1:
         lines.append(f"and {len(distinct) - 1} more")
     if scope:
-        lines.append(f'<font color="{FAINT}">{escape(elide_path(scope, room, SIZE))}</font>')
-    return _column(lines, width, align)
+        lines.append(f'<font color="{sheet.theme.faint}">{escape(elide_path(scope, room, SIZE))}</font>')
+    return _column(lines, sheet.op, align)
 
 
-def peak_tag(width: int, align: str) -> str:
+def peak_tag(sheet: Sheet, align: str) -> str:
     """Attributes of the node that stands for the op at the peak."""
-    tag = f'<table border="0" cellborder="0" cellspacing="0" cellpadding="2" bgcolor="{INK}">'
-    return _column([f"{tag}<tr><td>{_white('peak op')}</td></tr></table>"], width, align)
+    tag = f'<table border="0" cellborder="0" cellspacing="0" cellpadding="2" bgcolor="{sheet.theme.ink}">'
+    return _column([f"{tag}<tr><td>{_reverse('peak op', sheet)}</td></tr></table>"], sheet.op, align)
 
 
 def _column(lines: Sequence[str], width: int, align: str) -> str:
@@ -180,35 +190,36 @@ def _column(lines: Sequence[str], width: int, align: str) -> str:
     return f"label=<<table {_TABLE}><tr>{before}<td><table {_TABLE}>{rows}</table></td>{after}</tr></table>>"
 
 
-def headings(columns: Columns) -> tuple[str, str, str]:
+def headings(sheet: Sheet) -> tuple[str, str, str]:
     """Attributes of the nodes over the three columns."""
     words = (
-        ("made by", columns.op, "right"),
-        ("alive at the peak", columns.box, "center"),
-        ("last read by", columns.op, "left"),
+        ("made by", sheet.op, "right"),
+        ("alive at the peak", sheet.box, "center"),
+        ("last read by", sheet.op, "left"),
     )
     made, alive, read = (
-        _column([f'<font color="{FAINT}"><i>{text}</i></font>'], width, align) for text, width, align in words
+        _column([f'<font color="{sheet.theme.faint}"><i>{text}</i></font>'], width, align)
+        for text, width, align in words
     )
     return made, alive, read
 
 
-def title(scope: str, size: int, columns: Columns) -> str:
+def title(scope: str, size: int, sheet: Sheet) -> str:
     """Attributes of a frame's first row: its scope and the bytes of its boxes."""
     figure = format_bytes(size) if size else ""
-    return f"label=<{_line(scope, figure, columns.total, bold=True)}>"
+    return f"label=<{_line(scope, figure, sheet.total, bold=True)}>"
 
 
-def peak_bar(report: Report, columns: Columns) -> str:
+def peak_bar(report: Report, sheet: Sheet) -> str:
     """Attributes of the op at the peak, over the whole width."""
-    peak, width = report.peak, columns.total
+    peak, width = report.peak, sheet.total
     when = f"{peak.phase}, position {peak.position} of {peak.positions}"
     lines = [_line(f"peak op: {peak.op_type}", "", width, bold=True), _line(peak.scope, when, width)]
-    rows = "".join(f"<tr><td>{_white(line)}</td></tr>" for line in lines)
+    rows = "".join(f"<tr><td>{_reverse(line, sheet)}</td></tr>" for line in lines)
     inner = f"<table {_TABLE}>{rows}</table>"
-    outer = f'<table border="0" cellborder="0" cellspacing="0" cellpadding="{FRAME:g}" bgcolor="{INK}">'
+    outer = f'<table border="0" cellborder="0" cellspacing="0" cellpadding="{FRAME:g}" bgcolor="{sheet.theme.ink}">'
     return f"label=<{outer}<tr><td>{inner}</td></tr></table>>"
 
 
-def _white(label: str) -> str:
-    return f'<font color="#ffffff">{label}</font>'
+def _reverse(label: str, sheet: Sheet) -> str:
+    return f'<font color="{sheet.theme.paper}">{label}</font>'

@@ -29,11 +29,12 @@ class Choices:
     """What a user may choose of what is written.
 
     Attributes:
-        top: rows of each list, in text.
+        top: rows of each list, in text; boxes of a frontier, which shows 15 at most.
         picture: one of `KINDS`, for pictures whose name does not say.
         by: one of `STACKS`, for timelines.
         theme: a key of `graphmem.render.themes.THEMES`.
         width: of a picture in millimetres; `None`: one column of a paper.
+        depth: components of the scopes that make a frame of a frontier; `None`: as many as give a handful of frames.
         caption: whether each picture gets a caption in a file of its own.
 
     Raises:
@@ -45,6 +46,7 @@ class Choices:
     by: str = "role"
     theme: str = "light"
     width: float | None = None
+    depth: int | None = None
     caption: bool = False
 
     def __post_init__(self) -> None:
@@ -57,6 +59,9 @@ class Choices:
             raise TargetError(
                 f"a picture {self.width:g} mm wide cannot be drawn; choose {NARROWEST_MM:g} to {WIDEST_MM:g} mm."
             )
+
+        if self.depth is not None and self.depth < 0:
+            raise TargetError(f"the depth of the scopes cannot be {self.depth}; it is 0 or more.")
 
     @property
     def inches(self) -> float:
@@ -85,17 +90,21 @@ def check_choices(paths: Sequence[str], choices: Choices) -> None:
     """
     kinds = [kind_of(path, choices) for path in paths]
     drawn = [kind for kind in kinds if kind]
+    looked_at = drawn + ["frontier" for path in paths if PurePath(path).suffix.lower() == ".dot"]
     given = {
         "--picture": choices.picture != "frontier", "--theme": choices.theme != "light",
-        "--width": choices.width is not None, "--caption": choices.caption, "--by": choices.by != "role",
+        "--width": choices.width is not None, "--depth": choices.depth is not None, "--caption": choices.caption,
+        "--by": choices.by != "role",
     }  # fmt: skip
-    asked = [name for name, is_given in given.items() if is_given]
+    of_dot = ("--theme", "--width", "--depth")
+    asked = [name for name, is_given in given.items() if is_given and not (looked_at and name in of_dot)]
     if asked and not drawn:
         raise TargetError(f"{', '.join(asked)}: no picture is written; add -o FILE with {', '.join(PICTURES)}.")
     if given["--by"] and "timeline" not in drawn:
         raise TargetError("--by is for timelines: add --picture timeline.")
-    for name in ("--theme", "--width"):
-        if given[name] and "frontier" in drawn:
-            raise TargetError(
-                f"{name} is for timelines and lifetime maps, not for the frontier: add --picture timeline."
-            )
+    if given["--depth"] and "frontier" not in looked_at:
+        raise TargetError("--depth is for frontiers: add -o FILE with .svg, .png, .pdf or .dot.")
+    if choices.width is not None and "frontier" in looked_at:
+        from graphmem.render.frontier import check_width
+
+        check_width(choices.width)

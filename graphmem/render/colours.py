@@ -34,20 +34,15 @@ class RoleStyle:
     line: str = "solid"
     pen: float = 0.5
 
-    @property
-    def tint(self) -> str:
-        """A light version of `fill` on which `INK` is readable."""
-        return mix(self.fill, 0.2)
 
-
-def mix(colour: str, share: float) -> str:
-    """The colour `#rrggbb` with this share of it, the rest white.
+def mix(colour: str, share: float, ground: str = "#ffffff") -> str:
+    """The colour `#rrggbb` with this share of it, the rest the ground's.
 
     >>> mix("#000000", 0.2)
     '#cccccc'
     """
-    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return "#" + "".join(f"{round(255 - share * (255 - part)):02x}" for part in parts)
+    pairs = ((int(colour[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(under - share * (under - part)):02x}" for part, under in pairs)
 
 
 ROLE_STYLES: dict[str, RoleStyle] = {

@@ -10,8 +10,10 @@ from __future__ import annotations
 import importlib.metadata
 import re
 import shutil
+import struct
 import subprocess
 import sysconfig
+import zlib
 from pathlib import Path
 
 from graphmem.errors import TargetError
@@ -56,7 +58,7 @@ def render_dot(dot: str, fmt: str, *, timeout: float = TIMEOUT) -> bytes:
             failure = failure or error
             continue
         if fmt == "png":
-            return picture
+            return _with_resolution(picture)
         svg = _without_comments(picture.decode("utf-8"))
         return svg.encode() if fmt == "svg" else svg_to_pdf(svg)
     raise failure or TargetError(
@@ -97,6 +99,16 @@ def _run(engine: Path, dot: str, fmt: str, timeout: float) -> bytes:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise TargetError(f"{engine.name} could not draw the picture: {said[0] if said else 'it wrote nothing'}.")
     return done.stdout
+
+
+def _with_resolution(png: bytes) -> bytes:
+    """The PNG with `DPI` in it, so that it has its width in millimetres wherever it is placed."""
+    head = 33  # signature and IHDR, which comes first
+    if not png.startswith(b"\x89PNG") or b"pHYs" in png[head : png.find(b"IDAT")]:
+        return png
+    per_metre = round(DPI / 0.0254)
+    chunk = b"pHYs" + struct.pack(">IIB", per_metre, per_metre, 1)
+    return png[:head] + struct.pack(">I", 9) + chunk + struct.pack(">I", zlib.crc32(chunk)) + png[head:]
 
 
 def _without_date(pdf: bytes) -> bytes:

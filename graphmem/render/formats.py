@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphmem.errors import TargetError
-from graphmem.render.choices import PICTURES, Choices
+from graphmem.render.choices import COLUMN_MM, PICTURES, Choices
 from graphmem.report.report import Report
 
 
@@ -25,9 +25,8 @@ def draw(report: Report, kind: str, ending: str, choices: Choices) -> bytes:
 
         return lifetime_map(report, ending, choices)
     from graphmem.render.engines import render_dot
-    from graphmem.render.frontier import frontier_dot
 
-    return render_dot(frontier_dot(report), ending[1:])
+    return render_dot(_dot(report, choices).decode(), ending[1:])
 
 
 def _drawn(ending: str) -> Callable[[Report, Choices], bytes]:
@@ -35,9 +34,15 @@ def _drawn(ending: str) -> Callable[[Report, Choices], bytes]:
 
 
 def _dot(report: Report, choices: Choices) -> bytes:
-    from graphmem.render.frontier import frontier_dot
+    from graphmem.render.frontier import MOST, frontier_dot
 
-    return frontier_dot(report).encode()
+    return frontier_dot(
+        report,
+        top=min(choices.top, MOST),
+        depth=choices.depth,
+        width_mm=choices.width or COLUMN_MM,
+        theme=choices.theme,
+    ).encode()
 
 
 def _json(report: Report, choices: Choices) -> bytes:

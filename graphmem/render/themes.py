@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from graphmem.render.colours import FAINT, INK, role_style
+from graphmem.render.colours import FAINT, INK, mix, role_style
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Theme:
         layers: fills of layers, which have no colours of their own.
         layer_hatches: patterns over those.
         outlined: whether areas are parted by lines.
+        shade: the share of a role's fill in the ground of a box of text.
     """
 
     paper: str
@@ -36,10 +37,15 @@ class Theme:
     hatches: dict[str, str] = field(default_factory=dict)
     layer_hatches: tuple[str, ...] = ("",)
     outlined: bool = False
+    shade: float = 0.2
 
     def fill(self, role: str) -> str:
         """The fill of a role."""
         return self.fills.get(role) or role_style(role).fill
+
+    def tint(self, role: str) -> str:
+        """The fill of a role, so pale on `paper` that `ink` is readable on it."""
+        return mix(self.fill(role), self.shade, self.paper)
 
     def hatch(self, role: str) -> str:
         """The pattern of a role, "" for none."""
@@ -57,6 +63,7 @@ THEMES = {
             "weight": "#8b9cc4", "optimizer state": "#a78be0", "other state": "#777b84", "gradient": "#e0693d",
             "output": "#39a27c",
         },
+        shade=0.3,
     ),
     "print": Theme(
         "#ffffff", "#000000", "#404040", "#ececec", "#000000", "#000000",
@@ -70,6 +77,7 @@ THEMES = {
             "gradient": "////", "update": "\\\\\\\\", "scratch": "||||", "input": "----", "optimizer state": "xxxx",
         },
         outlined=True,
+        shade=0.35,
         layer_hatches=("", "////", "||||", "xxxx", "\\\\\\\\", "----", "", ""),
     ),
 }  # fmt: skip

@@ -298,7 +298,7 @@ class Report:
 
     def render(
         self, path: str, *, force: bool = False, picture: str = "frontier", by: str = "role", theme: str = "light",
-        width: float | None = None, caption: bool = False,
+        width: float | None = None, depth: int | None = None, caption: bool = False,
     ) -> None:  # fmt: skip
         """Write the report to a file; its ending decides the format, see `docs/report.md`.
 
@@ -307,8 +307,9 @@ class Report:
             force: whether an existing file is replaced.
             picture: "frontier", "timeline" or "lifetimes", for a picture whose name does not say.
             by: what a timeline is stacked by, "role" or "scope".
-            theme: "light", "dark" or "print", of a timeline or a lifetime map.
-            width: of a timeline or a lifetime map, in millimetres; `None`: 84, one column of a paper.
+            theme: "light", "dark" or "print", of a picture.
+            width: of a picture, in millimetres; `None`: 84, one column of a paper.
+            depth: components of the scopes that make a frame of a frontier; `None`: as gives a handful of frames.
             caption: whether a caption is written beside a picture.
 
         Raises:
@@ -317,7 +318,7 @@ class Report:
         from graphmem.render.choices import Choices
         from graphmem.render.output import write_report
 
-        choices = Choices(picture=picture, by=by, theme=theme, width=width, caption=caption)
+        choices = Choices(picture=picture, by=by, theme=theme, width=width, depth=depth, caption=caption)
         write_report(self, path, force=force, choices=choices)
 
     def _repr_html_(self) -> str:

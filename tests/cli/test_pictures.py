@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,34 @@ def test_the_name_or_the_option_says_which_picture(cli) -> None:
 def test_widths_of_pictures(cli, given: str, millimetres: float) -> None:
     assert cli("peak", "m.py", "--width", given, "-o", "a.timeline.svg").code == 0
     assert width_of("a.timeline.svg") == pytest.approx(millimetres, abs=0.1)
+
+
+@pytest.mark.parametrize(("given", "millimetres"), [("column", 84), ("page", 174), ("3.3in", 83.82), ("12cm", 120)])
+def test_widths_of_frontiers(cli, given: str, millimetres: float) -> None:
+    files = ("-o", "a.svg", "-o", "a.pdf", "-o", "a.png", "-o", "a.dot")
+    assert cli("peak", "m.py", "--width", given, *files).code == 0
+    assert width_of("a.svg") == pytest.approx(millimetres, abs=0.2)
+    box = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", Path("a.pdf").read_bytes())
+    assert box
+    assert float(box[1]) / 72 * 25.4 == pytest.approx(millimetres, abs=0.2)
+    png = Path("a.png").read_bytes()
+    at = png.index(b"pHYs") + 4
+    (pixels,), (per_metre,) = struct.unpack(">I", png[16:20]), struct.unpack(">I", png[at : at + 4])
+    assert pixels / per_metre * 1000 == pytest.approx(millimetres, abs=0.2)
+    assert f'size="{millimetres / 25.4:.4f},' in Path("a.dot").read_text()
+
+
+def test_theme_depth_and_top_reach_the_frontier(cli) -> None:
+    def dot(name: str, *options: str) -> str:
+        assert cli("peak", "m.py", *options, "-o", name).code == 0
+        return Path(name).read_text()
+
+    plain = dot("a.dot")
+    assert 'bgcolor="#14161a"' in dot("b.dot", "--theme", "dark")
+    assert "subgraph" not in dot("c.dot", "--depth", "0")
+    assert dot("d.dot", "--top", "1").count("box") < plain.count("box")
+    assert dot("e.dot", "--top", "500").count("box") >= plain.count("box")
+    assert dot("f.dot") == plain
 
 
 def test_width_is_columns_of_text_as_well(cli) -> None:
@@ -61,7 +90,10 @@ def test_captions_are_told_of(cli) -> None:
     ("argv", "said"),
     [
         (["--caption"], "--caption: no picture is written"),
-        (["--theme", "dark", "-o", "a.svg"], "--theme is for timelines"),
+        (["--depth", "1", "-o", "a.timeline.svg"], "--depth is for frontiers"),
+        (["--depth", "-1", "-o", "a.svg"], "invalid value for '--depth': -1"),
+        (["--width", "2in", "-o", "a.svg"], "50.8 mm wide cannot be drawn"),
+        (["--width", "70mm", "-o", "a.svg"], "a frontier picture is 83 to 300 mm wide, not 70"),
         (["--by", "scope", "-o", "a.svg"], "--by is for timelines"),
         (["--width", "9999mm", "-o", "a.timeline.svg"], "9999 mm wide cannot be drawn"),
         (["--picture", "timeline", "-o", "a.json"], "--picture: no picture is written"),

@@ -37,6 +37,7 @@ def test_the_name_goes_before_the_choice() -> None:
         ({"theme": "neon"}, "choose one of light, dark, print"),
         ({"width": 20}, "20 mm wide cannot be drawn; choose 60 to 600"),
         ({"width": float("nan")}, "cannot be drawn"),
+        ({"depth": -1}, "depth of the scopes cannot be -1"),
     ],
 )
 def test_a_wrong_choice_is_told(chosen: dict[str, object], said: str) -> None:
@@ -50,8 +51,11 @@ def test_a_wrong_choice_is_told(chosen: dict[str, object], said: str) -> None:
         ([], {"caption": True}, "--caption: no picture is written"),
         (["a.json"], {"theme": "dark", "width": 90.0}, "--theme, --width: no picture is written"),
         (["a.lifetimes.svg"], {"by": "scope"}, "--by is for timelines"),
-        (["a.svg"], {"theme": "print"}, "--theme is for timelines and lifetime maps"),
-        (["a.timeline.svg", "a.svg"], {"width": 90.0}, "--width is for timelines"),
+        (["a.timeline.svg"], {"depth": 1}, "--depth is for frontiers"),
+        (["a.json"], {"depth": 0}, "--depth: no picture is written"),
+        (["a.dot"], {"theme": "dark", "caption": True}, "^--caption: no picture is written"),
+        (["a.timeline.svg", "a.svg"], {"width": 70.0}, "a frontier picture is 83 to 300 mm wide, not 70"),
+        (["a.dot"], {"width": 301.0}, "83 to 300 mm wide, not 301"),
     ],
 )
 def test_a_choice_without_effect_is_told(paths: list[str], chosen: dict[str, object], said: str) -> None:
@@ -61,5 +65,7 @@ def test_a_choice_without_effect_is_told(paths: list[str], chosen: dict[str, obj
 
 def test_choices_with_effect_pass() -> None:
     check_choices(["a.timeline.svg", "a.json"], Choices(by="scope", theme="dark", width=90.0, caption=True))
-    check_choices(["a.svg"], Choices(caption=True))
+    check_choices(["a.svg"], Choices(caption=True, theme="print", width=174.0, depth=2))
+    check_choices(["a.dot"], Choices(theme="dark", width=84.0, depth=0))
+    check_choices(["a.timeline.svg"], Choices(width=70.0))
     check_choices([], Choices(top=3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import struct
 import subprocess
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from graphmem.errors import TargetError
 from graphmem.render import engines
@@ -47,6 +49,9 @@ def test_pip_alone_draws_every_format_and_nothing_on_the_path_is_needed(path: Pa
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     points = [float(n) for n in svg.split(b'viewBox="0.00 0.00 ')[1].split(b'"')[0].split()]
     assert (width, height) == pytest.approx([size / 72 * DPI for size in points], abs=DPI / 30)
+    with Image.open(io.BytesIO(png)) as picture:
+        picture.load()
+        assert picture.info["dpi"] == pytest.approx((DPI, DPI), abs=0.02)
     assert render_dot(DOT, "pdf").startswith(b"%PDF-1.4")
     assert list(path.iterdir()) == []
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from graphmem.graph.model import ROLES
-from graphmem.render.colours import FAINT, INK, ROLE_STYLES, in_role_order, mix, role_style
+from graphmem.render.colours import ROLE_STYLES, in_role_order, mix, role_style
+from graphmem.render.themes import THEMES
 
 #: Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as seen with each deficiency.
 VISION = {
@@ -64,16 +65,27 @@ def test_roles_that_stand_together_differ_in_lightness(roles: tuple[str, ...]) -
     assert min(np.diff(lightness)) > 8
 
 
+@pytest.mark.parametrize("roles", [STEP_ROLES, ("weight", "optimizer state", "other state", "input", "constant")])
+def test_the_theme_for_print_is_grey_and_keeps_roles_apart(roles: tuple[str, ...]) -> None:
+    look = THEMES["print"]
+    seen = [look.fill(role) for role in roles] + [look.tint(role) for role in roles]
+    assert all(colour[1:3] == colour[3:5] == colour[5:7] for colour in seen)
+    assert min(np.diff(sorted(lab(linear(look.fill(role)))[0] for role in roles))) > 8
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_text_is_readable(role: str) -> None:
     style = ROLE_STYLES[role]
     assert contrast(style.text, style.fill) >= 4.5
-    assert contrast(INK, style.tint) >= 9
-    assert contrast(FAINT, "#f0f0f0") >= 4.5
+    for theme in THEMES.values():
+        assert contrast(theme.ink, theme.tint(role)) >= 6
+        assert contrast(theme.faint, theme.band) >= 4.5
+        assert contrast(theme.paper, theme.ink) >= 9
 
 
 def test_mix_and_order() -> None:
     assert (mix("#000000", 1), mix("#000000", 0), mix("#ff0000", 0.5)) == ("#000000", "#ffffff", "#ff8080")
     assert in_role_order({"output": 1, "new": 2, "weight": 3}) == [("weight", 3), ("output", 1), ("new", 2)]
+    assert mix("#ffffff", 0.5, "#000000") == "#808080"
     assert role_style("new") == role_style("newer")
     assert role_style("new").fill not in {style.fill for style in ROLE_STYLES.values()}
