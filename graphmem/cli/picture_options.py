@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from graphmem.render.choices import COLUMN_MM, KINDS, PAGE_MM, STACKS, Choices
+from graphmem.render.choices import COLUMN_MM, DIRECTIONS, KINDS, PAGE_MM, STACKS, Choices
 from graphmem.render.themes import THEMES
 
 _MM = {"mm": 1.0, "cm": 10.0, "in": 25.4, "pt": 25.4 / 72.27}
@@ -55,6 +55,8 @@ def picture_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Columns of text; or width of pictures: column, page, 84mm, 3.3in."),
         click.option("--depth", type=click.IntRange(min=0), metavar="N",
                      help="Components of layers' names that make a frame of a frontier; default: a few frames."),
+        click.option("--direction", type=click.Choice(DIRECTIONS), default="tb", show_default=True,
+                     help="Where the arrows of a dag go: down, or to the right."),
         click.option("--caption", is_flag=True, help="Write a caption beside each picture: FILE.caption.txt or .tex."),
     ]  # fmt: skip
     for option in reversed(decorators):
@@ -71,7 +73,8 @@ def choices_of(values: dict[str, Any]) -> Choices:
     widths = [float(width) for width in _widths(values) if isinstance(width, Millimetres)]
     return Choices(
         top=values["top"], picture=values["picture"], by=values["by"], theme=values["theme"],
-        width=widths[-1] if widths else None, depth=values["depth"], caption=values["caption"],
+        width=widths[-1] if widths else None, depth=values["depth"],
+        direction=values["direction"], caption=values["caption"],
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from graphmem.units import format_bytes
 _SHOWS = {
     "table": "Memory needed at the peak",
     "frontier": "Tensors alive at the memory peak",
+    "dag": "All tensors, coloured by when they are alive,",
     "timeline": "Memory alive over the schedule",
     "lifetimes": "Memory by address over the schedule, as TensorFlow's allocator (BFC) places it,",
 }

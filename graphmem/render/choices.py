@@ -12,8 +12,15 @@ from graphmem.render.themes import THEMES
 PICTURES = (".svg", ".png", ".pdf")
 """Endings of pictures."""
 
-KINDS = ("frontier", "timeline", "lifetimes")
-"""What a picture may show: what is alive at the peak, bytes over the step, or where the allocator put each buffer."""
+KINDS = ("frontier", "timeline", "lifetimes", "dag")
+"""What a picture may show: what is alive at the peak, bytes over the step, where the allocator put each buffer, or
+every tensor of a small step."""
+
+DOT_KINDS = ("frontier", "dag")
+"""Those that Graphviz draws."""
+
+DIRECTIONS = ("tb", "lr")
+"""Where the arrows of a DAG go: down, or to the right."""
 
 STACKS = ("role", "scope")
 """What the areas of a timeline are."""
@@ -33,6 +40,7 @@ class Choices:
         picture: one of `KINDS`, for pictures whose name does not say.
         by: one of `STACKS`, for timelines.
         theme: a key of `graphmem.render.themes.THEMES`.
+        direction: one of `DIRECTIONS`, for pictures of the whole DAG.
         width: of a picture in millimetres; `None`: one column of a paper.
         depth: components of the scopes that make a frame of a frontier; `None`: as many as give a handful of frames.
         caption: whether each picture gets a caption in a file of its own.
@@ -47,11 +55,13 @@ class Choices:
     theme: str = "light"
     width: float | None = None
     depth: int | None = None
+    direction: str = "tb"
     caption: bool = False
 
     def __post_init__(self) -> None:
         for name, value, known in (
             ("picture", self.picture, KINDS), ("by", self.by, STACKS), ("theme", self.theme, tuple(THEMES)),
+            ("direction", self.direction, DIRECTIONS),
         ):  # fmt: skip
             if value not in known:
                 raise TargetError(f"there is no {name} {value!r}; choose one of {', '.join(known)}.")
@@ -76,10 +86,11 @@ def kind_of(path: str, choices: Choices) -> str:
     ('timeline', 'lifetimes', '')
     """
     name = PurePath(path)
-    if name.suffix.lower() not in PICTURES:
+    kinds = KINDS if name.suffix.lower() in PICTURES else DOT_KINDS if name.suffix.lower() == ".dot" else ()
+    if not kinds:
         return ""
     said = PurePath(name.stem).suffix.lower()[1:]
-    return said if said in KINDS else choices.picture
+    return said if said in kinds else choices.picture if choices.picture in kinds else DOT_KINDS[0]
 
 
 def check_choices(paths: Sequence[str], choices: Choices) -> None:
@@ -90,21 +101,23 @@ def check_choices(paths: Sequence[str], choices: Choices) -> None:
     """
     kinds = [kind_of(path, choices) for path in paths]
     drawn = [kind for kind in kinds if kind]
-    looked_at = drawn + ["frontier" for path in paths if PurePath(path).suffix.lower() == ".dot"]
     given = {
         "--picture": choices.picture != "frontier", "--theme": choices.theme != "light",
         "--width": choices.width is not None, "--depth": choices.depth is not None, "--caption": choices.caption,
-        "--by": choices.by != "role",
+        "--by": choices.by != "role", "--direction": choices.direction != "tb",
     }  # fmt: skip
-    of_dot = ("--theme", "--width", "--depth")
-    asked = [name for name, is_given in given.items() if is_given and not (looked_at and name in of_dot)]
+    asked = [name for name, is_given in given.items() if is_given]
     if asked and not drawn:
         raise TargetError(f"{', '.join(asked)}: no picture is written; add -o FILE with {', '.join(PICTURES)}.")
+    if choices.picture not in DOT_KINDS and drawn and all(PurePath(path).suffix.lower() == ".dot" for path in paths):
+        raise TargetError(f"--picture {choices.picture}: a .dot file holds a {' or a '.join(DOT_KINDS)}.")
     if given["--by"] and "timeline" not in drawn:
         raise TargetError("--by is for timelines: add --picture timeline.")
-    if given["--depth"] and "frontier" not in looked_at:
+    if given["--depth"] and "frontier" not in drawn:
         raise TargetError("--depth is for frontiers: add -o FILE with .svg, .png, .pdf or .dot.")
-    if choices.width is not None and "frontier" in looked_at:
+    if given["--direction"] and "dag" not in drawn:
+        raise TargetError("--direction is for pictures of the whole DAG: add --picture dag.")
+    if choices.width is not None and "frontier" in drawn:
         from graphmem.render.frontier import check_width
 
         check_width(choices.width)

@@ -14,7 +14,7 @@ def draw(report: Report, kind: str, ending: str, choices: Choices) -> bytes:
 
     Args:
         kind: one of `graphmem.render.choices.KINDS`.
-        ending: one of `graphmem.render.choices.PICTURES`.
+        ending: one of `graphmem.render.choices.PICTURES`, or ".dot" for one of `DOT_KINDS`.
     """
     if kind == "timeline":
         from graphmem.render.timeline import timeline_picture
@@ -26,14 +26,19 @@ def draw(report: Report, kind: str, ending: str, choices: Choices) -> bytes:
         return lifetime_map(report, ending, choices)
     from graphmem.render.engines import render_dot
 
-    return render_dot(_dot(report, choices).decode(), ending[1:])
+    dot = _dot(report, kind, choices)
+    return dot.encode() if ending == ".dot" else render_dot(dot, ending[1:])
 
 
 def _drawn(ending: str) -> Callable[[Report, Choices], bytes]:
     return lambda report, choices: draw(report, choices.picture, ending, choices)
 
 
-def _dot(report: Report, choices: Choices) -> bytes:
+def _dot(report: Report, kind: str, choices: Choices) -> str:
+    if kind == "dag":
+        from graphmem.render.dag import dag_dot
+
+        return dag_dot(report, direction=choices.direction, width_mm=choices.width, theme=choices.theme)
     from graphmem.render.frontier import MOST, frontier_dot
 
     return frontier_dot(
@@ -42,7 +47,7 @@ def _dot(report: Report, choices: Choices) -> bytes:
         depth=choices.depth,
         width_mm=choices.width or COLUMN_MM,
         theme=choices.theme,
-    ).encode()
+    )
 
 
 def _json(report: Report, choices: Choices) -> bytes:
@@ -132,8 +137,7 @@ def _node_data(report: Report, choices: Choices) -> bytes:
 
 
 FORMATS: dict[str, Callable[[Report, Choices], bytes]] = {
-    **{ending: _drawn(ending) for ending in PICTURES},
-    ".dot": _dot,
+    **{ending: _drawn(ending) for ending in (*PICTURES, ".dot")},
     ".json": _json,
     ".txt": _text,
     ".html": _html,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from graphmem.errors import TargetError
-from graphmem.render.choices import Choices, check_choices, kind_of
+from graphmem.render.choices import DOT_KINDS, Choices, check_choices, kind_of
 from graphmem.render.formats import FORMATS, draw
 from graphmem.report.report import Report
 
@@ -70,7 +70,7 @@ def _check(path: str, force: bool, endings: Sequence[str], choices: Choices) -> 
         os.unlink(_temporary(path))
     except OSError as error:
         raise TargetError(f"{path} cannot be written: {error.strerror}; choose another place.") from error
-    if not endings and kind_of(path, choices) == "frontier":
+    if not endings and kind_of(path, choices) in DOT_KINDS and not path.lower().endswith(".dot"):
         from graphmem.render.engines import find_engine
 
         if find_engine() is None:

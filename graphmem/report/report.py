@@ -298,18 +298,20 @@ class Report:
 
     def render(
         self, path: str, *, force: bool = False, picture: str = "frontier", by: str = "role", theme: str = "light",
-        width: float | None = None, depth: int | None = None, caption: bool = False,
+        width: float | None = None, depth: int | None = None, direction: str = "tb",
+        caption: bool = False,
     ) -> None:  # fmt: skip
         """Write the report to a file; its ending decides the format, see `docs/report.md`.
 
         Args:
             path: the file; "x.timeline.svg" and "x.lifetimes.svg" say which picture they are.
             force: whether an existing file is replaced.
-            picture: "frontier", "timeline" or "lifetimes", for a picture whose name does not say.
+            picture: "frontier", "timeline", "lifetimes" or "dag", for a picture whose name does not say.
             by: what a timeline is stacked by, "role" or "scope".
             theme: "light", "dark" or "print", of a picture.
             width: of a picture, in millimetres; `None`: 84, one column of a paper.
             depth: components of the scopes that make a frame of a frontier; `None`: as gives a handful of frames.
+            direction: where the arrows of a dag go, "tb" (down) or "lr" (right).
             caption: whether a caption is written beside a picture.
 
         Raises:
@@ -318,7 +320,9 @@ class Report:
         from graphmem.render.choices import Choices
         from graphmem.render.output import write_report
 
-        choices = Choices(picture=picture, by=by, theme=theme, width=width, depth=depth, caption=caption)
+        choices = Choices(
+            picture=picture, by=by, theme=theme, width=width, depth=depth, direction=direction, caption=caption
+        )
         write_report(self, path, force=force, choices=choices)
 
     def _repr_html_(self) -> str:

@@ -17,6 +17,10 @@ from graphmem.render.choices import Choices, check_choices, kind_of
         ("a/b.timeline/peak.png", "frontier"),
         ("timeline.svg", "frontier"),
         ("peak.json", ""),
+        ("peak.dag.svg", "dag"),
+        ("peak.dag.dot", "dag"),
+        ("peak.dot", "frontier"),
+        ("peak.dag.json", ""),
         ("peak.timeline.json", ""),
     ],
 )
@@ -26,17 +30,19 @@ def test_the_name_says_which_picture(path: str, kind: str) -> None:
 
 def test_the_name_goes_before_the_choice() -> None:
     assert kind_of("a.svg", Choices(picture="timeline")) == "timeline"
+    assert kind_of("a.dot", Choices(picture="dag")) == "dag"
     assert kind_of("a.frontier.svg", Choices(picture="timeline")) == "frontier"
 
 
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        ({"picture": "pie"}, "no picture 'pie'; choose one of frontier, timeline, lifetimes"),
+        ({"picture": "pie"}, "no picture 'pie'; choose one of frontier, timeline, lifetimes, dag"),
         ({"by": "op"}, "choose one of role, scope"),
         ({"theme": "neon"}, "choose one of light, dark, print"),
         ({"width": 20}, "20 mm wide cannot be drawn; choose 60 to 600"),
         ({"width": float("nan")}, "cannot be drawn"),
+        ({"direction": "up"}, "no direction 'up'; choose one of tb, lr"),
         ({"depth": -1}, "depth of the scopes cannot be -1"),
     ],
 )
@@ -53,7 +59,8 @@ def test_a_wrong_choice_is_told(chosen: dict[str, object], said: str) -> None:
         (["a.lifetimes.svg"], {"by": "scope"}, "--by is for timelines"),
         (["a.timeline.svg"], {"depth": 1}, "--depth is for frontiers"),
         (["a.json"], {"depth": 0}, "--depth: no picture is written"),
-        (["a.dot"], {"theme": "dark", "caption": True}, "^--caption: no picture is written"),
+        (["a.dot"], {"picture": "timeline"}, "a .dot file holds a frontier or a dag"),
+        (["a.svg", "a.timeline.svg"], {"direction": "lr"}, "--direction is for pictures of the whole DAG"),
         (["a.timeline.svg", "a.svg"], {"width": 70.0}, "a frontier picture is 83 to 300 mm wide, not 70"),
         (["a.dot"], {"width": 301.0}, "83 to 300 mm wide, not 301"),
     ],
@@ -68,4 +75,6 @@ def test_choices_with_effect_pass() -> None:
     check_choices(["a.svg"], Choices(caption=True, theme="print", width=174.0, depth=2))
     check_choices(["a.dot"], Choices(theme="dark", width=84.0, depth=0))
     check_choices(["a.timeline.svg"], Choices(width=70.0))
+    check_choices(["a.dag.svg", "a.dot"], Choices(direction="lr", theme="dark", caption=True))
+    check_choices(["a.dag.svg"], Choices(width=70.0))
     check_choices([], Choices(top=3))
