@@ -43,7 +43,7 @@ Examples:
 )
 @target_options
 @runtime_options((*RUNTIMES, "both"))
-@click.option("--top", type=WHOLE, default=10, show_default=True, metavar="N", help="Rows of lists and pictures; JSON: all.")
+@click.option("--top", type=WHOLE, default=10, show_default=True, metavar="N", help="Rows and boxes; JSON has all.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
               help="Also write FILE (.svg .png .pdf .dot, .txt .html .tex .md .json, .csv .graphml .trace.json "
                    ".graphmem and more, see docs/report.md); repeatable.")  # fmt: skip
