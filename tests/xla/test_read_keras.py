@@ -18,7 +18,7 @@ def test_fields_are_those_of_the_public_protos():
     from tensorflow.compiler.xla.service import hlo_pb2
 
     checked = 0
-    todo = [(proto._hlo_proto().DESCRIPTOR, hlo_pb2.HloProto.DESCRIPTOR)]
+    todo = [(type(proto.parse(b"")).DESCRIPTOR, hlo_pb2.HloProto.DESCRIPTOR)]
     seen = set()
     while todo:
         ours, theirs = todo.pop()
