@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from graphmem.render.charts import FORMATS, picture, unit_of
 from graphmem.render.colours import FAINT, INK, ROLE_STYLES
 from graphmem.units import format_bytes
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from graphmem.measure.result import Verification
 
-FORMATS = (".svg", ".png", ".pdf")
+__all__ = ["FORMATS", "curves_picture"]
 
 _MEASURED, _PREDICTED = ROLE_STYLES["activation"].fill, ROLE_STYLES["gradient"].fill
 _SIZE = (3.5, 2.3)
@@ -21,12 +23,6 @@ _SIZE = (3.5, 2.3)
 
 _COLUMNS = 500
 """Points of a curve: finer than print, and a small file however long the step is."""
-
-_NO_DATE: dict[str, dict[str, Any]] = {
-    ".svg": {"Date": None, "Creator": "graphmem"},
-    ".pdf": {"CreationDate": None, "Creator": "graphmem", "Producer": "graphmem"},
-    ".png": {"Software": "graphmem"},
-}
 
 
 def curves_picture(result: Verification, ending: str) -> bytes:
@@ -37,16 +33,10 @@ def curves_picture(result: Verification, ending: str) -> bytes:
     Args:
         ending: one of `FORMATS`.
     """
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     tensors = result.tensors
-    unit, scale = _unit(max(tensors.predicted_peak_bytes, tensors.measured_peak_bytes))
-    style: dict[Any, Any] = {"svg.hashsalt": "graphmem", "svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 8}
-    with matplotlib.rc_context(style):
-        figure = Figure(figsize=_SIZE, layout="constrained")
-        FigureCanvasAgg(figure)
+    unit, scale = unit_of(max(tensors.predicted_peak_bytes, tensors.measured_peak_bytes))
+
+    def draw(figure: Figure) -> None:
         axes = figure.subplots()
         across, up = _points(tensors.measured_curve, scale)
         measured = f"measured, peak {format_bytes(tensors.measured_peak_bytes)}"
@@ -60,15 +50,8 @@ def curves_picture(result: Verification, ending: str) -> bytes:
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(FAINT)
         axes.tick_params(color=FAINT, labelcolor=INK)
-        out = io.BytesIO()
-        figure.savefig(out, format=ending[1:], metadata=_NO_DATE[ending], dpi=300)
-    return out.getvalue()
 
-
-def _unit(most: int) -> tuple[str, int]:
-    """The unit in which a figure is written, and its bytes."""
-    unit = format_bytes(most).split()[1]
-    return unit, 1024 ** ("B", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit)
+    return picture(draw, _SIZE, ending)
 
 
 def _points(curve: Sequence[int], scale: int) -> tuple[list[float], list[float]]:
