@@ -31,11 +31,34 @@ def compare(
         tolerance: see `Verification`.
         notes: see `Verification`.
     """
-    measured = [measured_run(run, report.step_peak_range_bytes) for run in runs]
+    peak, tensors = report.step_peak_bytes, compare_tensors(nearest, runs[nearest], drawn)
+    in_use = report.allocator.get("peak_in_use_bytes")
+    return verification(report, runs, peak, report.step_peak_range_bytes, tensors, in_use, tolerance, notes)
+
+
+def verification(
+    report: Report,
+    runs: Sequence[Run],
+    peak: int,
+    range_bytes: tuple[int, int],
+    tensors: Tensors,
+    in_use: int | None,
+    tolerance: float,
+    notes: list[str],
+) -> Verification:
+    """A report beside its measured runs.
+
+    Args:
+        peak, range_bytes: the step peak predicted, and its lowest and highest.
+        tensors: what the step holds at its peak, compared.
+        in_use: what the allocator is predicted to have in use at its peak (bytes).
+        tolerance, notes: see `Verification`.
+    """
+    measured = [measured_run(run, range_bytes) for run in runs]
     layers = [
         Layer("variables", report.variables_bytes, runs[0].variables_bytes),
         Layer("inputs", report.argument_bytes, runs[0].argument_bytes),
-        Layer("step peak", report.step_peak_bytes, median([run.step_peak_bytes for run in measured])),
+        Layer("step peak", peak, median([run.step_peak_bytes for run in measured])),
     ]
     return Verification(
         target=report.target,
@@ -47,10 +70,10 @@ def compare(
         versions=dict(report.versions),
         facts=dict(report.facts),
         layers=layers,
-        range_bytes=report.step_peak_range_bytes,
+        range_bytes=range_bytes,
         runs=measured,
-        tensors=compare_tensors(nearest, runs[nearest], drawn),
-        in_use_peak_bytes=report.allocator.get("peak_in_use_bytes"),
+        tensors=tensors,
+        in_use_peak_bytes=in_use,
         tolerance=tolerance,
         notes=notes,
     )

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 
-from graphmem.measure.compare import measured_run, median
-from graphmem.measure.result import Difference, Layer, Tensors, TypeRow, Verification
+from graphmem.measure.compare import verification
+from graphmem.measure.result import Difference, Tensors, TypeRow, Verification
 from graphmem.measure.run import Run
 from graphmem.report.report import Report
 from graphmem.runtime.bfc import Bfc
@@ -37,29 +37,9 @@ def compare_compiled(
     blocks = [(RESULTS, size) for size in xla["output_allocations"] if size]
     blocks += [(TEMPORARY, size) for size in xla["temp_allocations"] if size]
     total = sum(size for _, size in blocks)
-    measured = [measured_run(run, (total, total)) for run in runs]
-    layers = [
-        Layer("variables", report.variables_bytes, runs[0].variables_bytes),
-        Layer("inputs", report.argument_bytes, runs[0].argument_bytes),
-        Layer("step peak", total, median([run.step_peak_bytes for run in measured])),
-    ]
-    return Verification(
-        target=report.target,
-        step=report.step,
-        runtime=report.runtime,
-        batch=report.batch,
-        order=report.order,
-        orders=report.orders,
-        versions=dict(report.versions),
-        facts=dict(report.facts),
-        layers=layers,
-        range_bytes=(total, total),
-        runs=measured,
-        tensors=compare_blocks(nearest, runs[nearest], blocks),
-        in_use_peak_bytes=replay_compiled(simulation, Bfc()).peak.bytes_in_use,
-        tolerance=tolerance,
-        notes=notes,
-    )
+    tensors = compare_blocks(nearest, runs[nearest], blocks)
+    in_use = replay_compiled(simulation, Bfc()).peak.bytes_in_use
+    return verification(report, runs, total, (total, total), tensors, in_use, tolerance, notes)
 
 
 def compare_blocks(number: int, run: Run, blocks: Sequence[tuple[str, int]]) -> Tensors:
