@@ -7,6 +7,7 @@ four to eight convolutional, recurrent, dense and transformer models, whose own 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -234,46 +235,41 @@ def _says(contents: Contents, kept: _Sizes, total: int, machine: Machine, made: 
 
 
 def _weights_file(contents: Contents) -> list[Way]:
-    every, kept = _Sizes(contents.of()), _Sizes(contents.of("weight", "other"))
     says = "The model is not in the file: what its layers' own objects take is not counted."
-    rows = [("weights only", "model.load_weights(FILE), model not compiled", kept)]
-    if every.count > kept.count:
-        rows.insert(0, ("compiled", "model.load_weights(FILE), model compiled", every))
-    return [
-        Way(
-            name,
-            call,
-            sizes.bytes,
-            sizes.count * VARIABLE_OBJECTS,
-            sizes.reading,
-            at_least=True,
-            says=says,
-            names=sizes.names,
-        )
-        for name, call, sizes in rows
-    ]
+    calls = {
+        "compiled": "model.load_weights(FILE), model compiled",
+        "weights only": "model.load_weights(FILE), model not compiled",
+    }
+    return _into_a_model(contents, calls, VARIABLE_OBJECTS, lambda sizes: sizes.reading, says)
 
 
 def _checkpoint(contents: Contents) -> list[Way]:
-    every, kept = _Sizes(contents.of()), _Sizes(contents.of("weight", "other"))
     says = "All tensors are read before the first is assigned, beside the variables that they replace."
-    rows = [("weights only", "tf.train.Checkpoint(model=model).restore(FILE).expect_partial()", kept)]
-    if every.count > kept.count:
-        call = "tf.train.Checkpoint(model=model, optimizer=optimizer).restore(FILE)"
-        rows.insert(0, ("compiled", call, every))
+    calls = {
+        "compiled": "tf.train.Checkpoint(model=model, optimizer=optimizer).restore(FILE)",
+        "weights only": "tf.train.Checkpoint(model=model).restore(FILE).expect_partial()",
+    }
+    return _into_a_model(contents, calls, PLAIN_VARIABLE_OBJECTS, lambda sizes: sizes.bytes, says)
+
+
+def _into_a_model(
+    contents: Contents, calls: dict[str, str], objects: int, reading: Callable[[_Sizes], int], says: str
+) -> list[Way]:
+    """Ways of loading a file without a model into one: with the optimizer's state, if the file has any, and without.
+
+    Args:
+        calls: name of the way -> what is called.
+        objects: bytes of Python objects per variable.
+        reading: what is held while it is read (bytes).
+        says: what the figures leave out.
+    """
+    every, kept = _Sizes(contents.of()), _Sizes(contents.of("weight", "other"))
+    rows = [("compiled", every)] if every.count > kept.count else []
     return [
-        Way(
-            name,
-            call,
-            sizes.bytes,
-            sizes.count * PLAIN_VARIABLE_OBJECTS,
-            sizes.bytes,
-            at_least=True,
-            says=says,
-            names=sizes.names,
-        )
-        for name, call, sizes in rows
-    ]
+        Way(name, calls[name], sizes.bytes, sizes.count * objects, reading(sizes), at_least=True, says=says,
+            names=sizes.names)
+        for name, sizes in [*rows, ("weights only", kept)]
+    ]  # fmt: skip
 
 
 def _saved_model(contents: Contents) -> Way:
