@@ -89,12 +89,13 @@ def test_bad_input_is_one_sentence(trace: str, argv: list[str], says: str, capfd
 @pytest.mark.tf
 def test_measured_beside_predicted(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL)
-    argv = ["compare", "model.py", "--batch", "8", "--verify", "--runs", "1", "--json"]
+    settled = ["--order", "deterministic"]  # by default a step so small has several peaks, and a run is one of them
+    argv = ["compare", "model.py", "--batch", "8", "--verify", "--runs", "1", "--json", *settled]
     run = subprocess.run(
         [sys.executable, "-m", "graphmem", *argv], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert run.returncode == 0, run.stderr
     data = json.loads(run.stdout)
-    assert data["measured_bytes"] == pytest.approx(data["peak_bytes"], rel=0.1)  # an order of a tiny step is one of several
+    assert data["measured_bytes"] == pytest.approx(data["peak_bytes"], rel=0.03)
     assert data["estimates"][8]["bytes"] == 16 * (16 * 32 + 32 + 32 * 4 + 4)
     assert data["estimates"][7]["bytes"] > 0
