@@ -79,11 +79,23 @@ def analyze(
         rewrite=rewrite, allocator=allocator, memory=memory, conv_workspace=conv_workspace,
     )  # fmt: skip
     options = Options(step, batch, tuple(inputs), dict(dims or {}), loss, optimizer)
-    if isinstance(target, (str, os.PathLike)):
-        if specs:
-            raise TargetError('give the inputs of a target in a file with inputs=("NAME:DTYPE:SHAPE", …).')
-        return analyze_target(os.fspath(target), options, settings)
+    named = named_target(target, specs)
+    if named is not None:
+        return analyze_target(named, options, settings)
     return report_of(trace_object(target, specs, options, settings), settings, options)
+
+
+def named_target(target: Any, specs: tuple[Any, ...]) -> str | None:
+    """The text that names a target, `None` if it is an object.
+
+    Raises:
+        TargetError: specs are given beside a text.
+    """
+    if not isinstance(target, (str, os.PathLike)):
+        return None
+    if specs:
+        raise TargetError('give the inputs of a target in a file with inputs=("NAME:DTYPE:SHAPE", …).')
+    return os.fspath(target)
 
 
 def analyze_target(

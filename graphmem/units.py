@@ -32,6 +32,15 @@ def format_bytes(count: int) -> str:
     return f"{sign}{size:.{digits}f} {_BINARY[unit]}"
 
 
+def as_bytes(size: int | str) -> int:
+    """A size given as bytes or as text.
+
+    Raises:
+        TargetError: the text is not a size.
+    """
+    return parse_bytes(size) if isinstance(size, str) else size
+
+
 def parse_bytes(text: str) -> int:
     """Read a size such as ``6GiB``, ``7.5 GB`` (powers of 1000) or ``1024``.
 

@@ -14,7 +14,7 @@ from graphmem.answers.diff import Diff, diff_reports
 from graphmem.answers.diff_tables import in_words
 from graphmem.errors import CheckFailed, TargetError
 from graphmem.report.report import Report
-from graphmem.units import format_bytes, parse_bytes
+from graphmem.units import as_bytes, format_bytes
 
 DEFAULT_TOLERANCE = "2%"
 
@@ -257,7 +257,7 @@ def check(
     return judge(
         target if isinstance(target, Report) else analyze(target, *specs, **how),
         name=name,
-        budget=parse_bytes(budget) if isinstance(budget, str) else budget,
+        budget=None if budget is None else as_bytes(budget),
         baseline=before,
         tolerance=read_tolerance(tolerance),
         strict=strict,

@@ -10,7 +10,7 @@ from pathlib import Path
 from graphmem.answers.compare import Comparison, Estimate
 from graphmem.render import tables
 from graphmem.render.charts import Bar, bar_chart
-from graphmem.render.output import check_outputs, replace_file
+from graphmem.render.output import check_outputs, write_files
 from graphmem.render.tables import AtLeast, Cell, Column, Table, words
 from graphmem.render.words import headline, modelled, short_target, step_words
 
@@ -112,9 +112,7 @@ def write_comparison(result: Comparison, paths: Sequence[str], *, force: bool = 
         TargetError: unknown ending, existing file without `force`, unwritable place.
     """
     check_outputs(paths, force, tuple(FORMATS))
-    contents = [FORMATS[Path(path).suffix.lower()](result) for path in paths]
-    for path, content in zip(paths, contents, strict=True):
-        replace_file(path, content)
+    write_files(paths, lambda path: FORMATS[Path(path).suffix.lower()](result))
 
 
 def _title(result: Comparison) -> str:

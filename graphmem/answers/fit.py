@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from graphmem.errors import GraphmemError, TargetError
 from graphmem.graph.model import StepGraph
 from graphmem.settings import Settings
 from graphmem.target.step import Options
-from graphmem.units import format_bytes, parse_bytes
+from graphmem.units import as_bytes, format_bytes
 
 if TYPE_CHECKING:
     from graphmem.report.report import Report
@@ -384,14 +383,12 @@ def fit(
     Raises:
         TargetError, UserCodeError: as `graphmem.analyze`; or there is no budget.
     """
-    kept = parse_bytes(reserve) if isinstance(reserve, str) else reserve
-    within = with_budget(Settings(**settings), parse_bytes(budget) if isinstance(budget, str) else budget, kept)
+    within = with_budget(Settings(**settings), budget, reserve)
     options = Options(step, batch, tuple(inputs), dict(dims or {}), loss, optimizer)
     grid = Grid(least, most, multiple_of, power_of_two)
-    if isinstance(target, (str, os.PathLike)):
-        if specs:
-            raise TargetError('give the inputs of a target in a file with inputs=("NAME:DTYPE:SHAPE", …).')
-        point = Point(os.fspath(target), options, within)
+    named, kept = api.named_target(target, specs), as_bytes(reserve)
+    if named is not None:
+        point = Point(named, options, within)
         return search_target(point, vary or varied(point), grid, strict=strict, target_batch=target_batch, reserve=kept)
     vary = vary or "batch"
     _check(within, vary, target_batch)
@@ -412,15 +409,15 @@ def varied(point: Point) -> str:
     return found[0] if found else "batch"
 
 
-def with_budget(settings: Settings, budget: int | None, reserve: int) -> Settings:
+def with_budget(settings: Settings, budget: int | str | None, reserve: int | str) -> Settings:
     """The settings with the budget as their memory, less what is kept for others.
 
     Raises:
         TargetError: nothing is left.
     """
-    limit = settings.limit if budget is None else budget
+    limit, kept = settings.limit if budget is None else as_bytes(budget), as_bytes(reserve)
     if limit is None:
         return settings
-    if limit <= reserve:
-        raise TargetError(f"of {format_bytes(limit)} nothing is left if {format_bytes(reserve)} are kept for others.")
-    return replace(settings, memory=limit - reserve)
+    if limit <= kept:
+        raise TargetError(f"of {format_bytes(limit)} nothing is left if {format_bytes(kept)} are kept for others.")
+    return replace(settings, memory=limit - kept)

@@ -16,7 +16,7 @@ from graphmem.answers.sweep_points import Axis, analyse, as_request, axis, failu
 from graphmem.errors import GraphmemError, TargetError
 from graphmem.settings import Settings
 from graphmem.target.step import Options
-from graphmem.units import parse_bytes
+from graphmem.units import as_bytes
 
 KIND = "graphmem-sweep"
 """What a results file says that it is."""
@@ -311,7 +311,7 @@ def sweep(
     """
     if not isinstance(target, (str, os.PathLike)):
         raise TargetError("sweep takes a target by its text, such as model.py:build(width=?): points run elsewhere.")
-    memory = parse_bytes(budget) if isinstance(budget, str) else budget
+    memory = None if budget is None else as_bytes(budget)
     common = Settings(**(settings if memory is None else {**settings, "memory": memory}))
     options = Options(step, batch, tuple(inputs), dict(dims or {}), loss, optimizer)
     base = Point(os.fspath(target), options, common, policy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from typing import Any
 
@@ -12,7 +11,7 @@ from graphmem.answers.advise.changes import KINDS
 from graphmem.cli.options import Size, Whole, with_defaults
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, TargetCommand, options_of, target_options
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 from graphmem.errors import TargetError
 
 HELP = f"""What lowers the peak of one step of TARGET: a smaller optimizer, mixed precision, half the batch,
@@ -73,7 +72,6 @@ def advise(ctx: click.Context, **given: Any) -> int:
     if values["as_json"]:
         answer(text.as_json(found))
     else:
-        columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-        width = values["width"] or max(columns, 60)
+        width = page_width(values["width"])
         answer(text.as_text(found, width, wants_color(sys.stdout), values["snippets"]))
     return found.exit_code

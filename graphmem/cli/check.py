@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +18,7 @@ from graphmem.cli.check_options import ToleranceType, as_before, of_check, read_
 from graphmem.cli.options import CONFIG_KEYS, Size, Whole, configured, project_file, with_defaults
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, step_options
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 from graphmem.errors import CheckFailed, GraphmemError, InternalError, TargetError, UserCodeError
 
 HELP = f"""Check that the peak of TARGET is within a budget, and no more than it was.
@@ -83,8 +82,7 @@ def check(ctx: click.Context, **given: Any) -> int:
     if fmt != "text":
         answer(FORMATS[fmt](outcomes))
     else:
-        columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-        width = values["width"] or max(columns, 60)
+        width = page_width(values["width"])
         answer(all_as_text(outcomes, width, values["top"], wants_color(sys.stdout)))
     errors = [outcome.error.exit_code for outcome in outcomes if outcome.error is not None]
     failed = any(outcome.verdict == "FAIL" for outcome in outcomes)

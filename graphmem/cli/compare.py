@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from typing import Any
 
@@ -11,7 +10,7 @@ import click
 from graphmem.cli.options import Whole, with_defaults
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 from graphmem.collector import collection_paused
 
 HELP = f"""Nine estimates of memory that people use, beside the simulated peak of one step of TARGET.
@@ -67,6 +66,5 @@ def compare(ctx: click.Context, **given: Any) -> None:
     if values["as_json"]:
         answer(compare_text.as_json(result))
         return
-    columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-    width = values["width"] or max(columns, 60)
+    width = page_width(values["width"])
     answer(compare_text.as_text(result, width, wants_color(sys.stdout), values["layers"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from click.core import ParameterSource
 from graphmem.cli.options import Whole, with_defaults
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, step_options
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 from graphmem.errors import TargetError
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def diff(ctx: click.Context, **given: Any) -> None:
     """Analyse what is no report yet, compare, write the files, print the answer."""
     from graphmem.answers.diff import diff_reports
     from graphmem.answers.diff_text import FORMATS, as_json, as_text
-    from graphmem.render.output import check_outputs, replace_file
+    from graphmem.render.output import check_outputs, write_files
 
     terminal: Terminal = ctx.obj
     words = list(ctx.meta["words"])
@@ -84,15 +83,13 @@ def diff(ctx: click.Context, **given: Any) -> None:
     found = diff_reports(
         _report(ctx, terminal, values["before"], values), _report(for_b, terminal, values["after"], of_b)
     )
-    contents = [(path, FORMATS[Path(path).suffix.lower()](found, values["top"])) for path in values["outputs"]]
-    for path, content in contents:
-        replace_file(path, content.encode())
+    write_files(values["outputs"], lambda path: FORMATS[Path(path).suffix.lower()](found, values["top"]))
+    for path in values["outputs"]:
         terminal.say(f"Wrote {path}")
     if values["as_json"]:
         answer(as_json(found))
     else:
-        columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-        width = values["width"] or max(columns, 60)
+        width = page_width(values["width"])
         answer(as_text(found, width, values["top"], wants_color(sys.stdout)))
 
 

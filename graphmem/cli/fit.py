@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from typing import Any
 
@@ -11,7 +10,7 @@ import click
 from graphmem.cli.options import Size, Whole, with_defaults
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 from graphmem.errors import CheckFailed, TargetError
 from graphmem.settings import Settings
 
@@ -78,8 +77,7 @@ def fit(ctx: click.Context, **given: Any) -> int:
             point, vary, grid, strict=values["strict"], target_batch=values["target_batch"],
             reserve=values["reserve"], progress=terminal.progress,
         )  # fmt: skip
-    columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-    width = values["width"] or max(columns, 60)
+    width = page_width(values["width"])
     answer(as_json(found) if values["as_json"] else as_text(found, width, wants_color(sys.stdout)))
     return 0 if found else CheckFailed.exit_code
 

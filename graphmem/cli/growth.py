@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import click
 
 from graphmem.cli.options import Whole, with_defaults
 from graphmem.cli.target_options import WHOLE, TargetCommand
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 from graphmem.errors import TargetError
 
 if TYPE_CHECKING:
@@ -62,21 +61,20 @@ class GrowthCommand(TargetCommand):
 def growth(ctx: click.Context, **given: Any) -> None:
     """Run or read, write the files, print the answer."""
     from graphmem.answers.growth import text
-    from graphmem.render.output import check_outputs, replace_file
+    from graphmem.render.output import check_outputs, write_files
 
     terminal: Terminal = ctx.obj
     values = with_defaults(ctx, given)
     check_outputs(values["outputs"], values["force"], tuple(text.FORMATS))
     with terminal.analysing():
         found = _found(ctx, values, terminal)
+    write_files(values["outputs"], lambda path: text.FORMATS[Path(path).suffix.lower()](found))
     for path in values["outputs"]:
-        replace_file(path, text.FORMATS[Path(path).suffix.lower()](found).encode())
         terminal.say(f"Wrote {path}")
     if values["as_json"]:
         answer(text.as_json(found))
     else:
-        columns = shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 120
-        width = values["width"] or max(columns, 60)
+        width = page_width(values["width"], piped=120)
         answer(text.as_text(found, width, values["top"], wants_color(sys.stdout)))
 
 

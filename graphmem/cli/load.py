@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import click
 
 from graphmem.cli.options import Whole, with_defaults
 from graphmem.cli.target_options import WHOLE
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 
 HELP = """What a saved model holds, and how much host memory loading it takes in each way.
 
@@ -50,7 +49,7 @@ def load(ctx: click.Context, **given: Any) -> int:
     """Read, predict, measure if asked to, print; 0 unless a measurement disagrees."""
     from graphmem.answers.load import text
     from graphmem.answers.load.answer import load_cost
-    from graphmem.render.output import check_outputs, replace_file
+    from graphmem.render.output import check_outputs, write_files
 
     terminal: Terminal = ctx.obj
     values = with_defaults(ctx, given)
@@ -63,13 +62,12 @@ def load(ctx: click.Context, **given: Any) -> int:
             values["file"], verify=values["verify"], unsafe=values["unsafe"], as_is=values["as_is"],
             timeout=values["timeout"], tolerance=values["tolerance"] / 100, progress=terminal.progress,
         )  # fmt: skip
+    write_files(values["outputs"], lambda path: text.FORMATS[Path(path).suffix.lower()](cost))
     for path in values["outputs"]:
-        replace_file(path, text.FORMATS[Path(path).suffix.lower()](cost).encode())
         terminal.say(f"Wrote {path}")
     if values["as_json"]:
         answer(text.as_json(cost))
     else:
-        columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-        width = values["width"] or max(columns, 60)
+        width = page_width(values["width"])
         answer(text.as_text(cost, width, values["top"], wants_color(sys.stdout)))
     return 1 if any(cost.agrees(way) is False for way in cost.ways) else 0

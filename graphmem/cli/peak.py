@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from typing import Any
 
@@ -14,7 +13,7 @@ from graphmem.cli.picture_options import choices_of, columns_of, picture_options
 from graphmem.cli.pipeline_options import asked, described, pipeline_options
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 from graphmem.collector import collection_paused
 from graphmem.errors import TargetError
 from graphmem.settings import RUNTIMES, Settings
@@ -83,7 +82,7 @@ def _peak_of_both(ctx: click.Context, terminal: Terminal, values: dict[str, Any]
     if values["as_json"]:
         answer(json.dumps(both_as_dict(*reports), indent=1) + "\n")
     else:
-        width = columns_of(values) or max(_columns(), 60)
+        width = page_width(columns_of(values))
         answer(both_as_text(*reports, width=width, color=wants_color(sys.stdout)))
 
 
@@ -100,7 +99,7 @@ def _show(terminal: Terminal, report: Any, values: dict[str, Any]) -> None:
     else:
         from graphmem.render.text import as_text
 
-        width = columns_of(values) or max(_columns(), 60)
+        width = page_width(columns_of(values))
         answer(as_text(report, width=width, top=values["top"], color=wants_color(sys.stdout)))
 
 
@@ -110,8 +109,3 @@ def _analyse(terminal: Terminal, target: str, options: Any, settings: Settings) 
 
     with terminal.analysing():
         return analyze_target(target, options, settings, terminal.progress)
-
-
-def _columns() -> int:
-    """The terminal's width, 80 if the answer does not go to one."""
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80

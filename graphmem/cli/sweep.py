@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ import click
 from graphmem.cli.options import Size, Whole, with_defaults
 from graphmem.cli.runtime_options import runtime_options, settings_of
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 from graphmem.errors import TargetError
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ def _endings() -> tuple[str, ...]:
 def _show(terminal: Terminal, found: Sweep, values: dict[str, Any]) -> None:
     """Say what failed, write the files, print the table."""
     from graphmem.answers.sweep_text import as_json, as_table
-    from graphmem.render.output import replace_file
+    from graphmem.render.output import write_files
     from graphmem.render.tables import as_text
 
     kept = sum(point.kept for point in found.points)
@@ -148,12 +147,11 @@ def _show(terminal: Terminal, found: Sweep, values: dict[str, Any]) -> None:
         terminal.say(f"{kept} of {len(found.points)} points are from {values['resume']}")
     for point in found.failed if terminal.verbose or terminal.debug else ():
         terminal.complain(f"{point.values}: {point.error}\n{point.result['excerpt']}".rstrip())
-    contents = [(path, _content(found, path, values["plot"])) for path in _drawable(terminal, found, values["outputs"])]
-    for path, content in contents:
-        replace_file(path, content)
+    paths = _drawable(terminal, found, values["outputs"])
+    write_files(paths, lambda path: _content(found, path, values["plot"]))
+    for path in paths:
         terminal.say(f"Wrote {path}")
-    columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-    width = values["width"] or max(columns, 60)
+    width = page_width(values["width"])
     answer(as_json(found) if values["as_json"] else as_text(as_table(found), width, wants_color(sys.stdout)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -158,6 +159,12 @@ def wants_color(stream: TextIO) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return os.environ["FORCE_COLOR"] != "0"
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def page_width(given: int | None, piped: int = 80) -> int:
+    """Columns of an answer: those given, else the terminal's and 60 at least; `piped` if it does not go to one."""
+    columns = shutil.get_terminal_size((piped, 24)).columns if sys.stdout.isatty() else piped
+    return given or max(columns, 60)
 
 
 def answer(text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import click
 
 from graphmem.cli.options import Whole, with_defaults
 from graphmem.cli.target_options import TARGETS, WHOLE, TargetCommand, options_of, target_options
-from graphmem.cli.terminal import Terminal, answer, wants_color
+from graphmem.cli.terminal import Terminal, answer, page_width, wants_color
 from graphmem.errors import TargetError
 from graphmem.settings import RUNTIMES, Settings
 
@@ -77,8 +76,7 @@ def verify(ctx: click.Context, **given: Any) -> int:
     else:
         from graphmem.render.verification import verification_text
 
-        columns = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-        width = values["width"] or max(columns, 60)
+        width = page_width(values["width"])
         answer(verification_text(result, width=width, top=values["top"], color=wants_color(sys.stdout)))
     return 0 if result.agrees else 1
 

@@ -7,7 +7,7 @@ An ending may have two parts (`.trace.json`); the longest that fits decides. Wha
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from graphmem.errors import TargetError
@@ -113,8 +113,7 @@ def write_reports(
         contents[path] = _content(report, path, chosen)
         if _has_caption(path, chosen):
             contents[caption_path(path)] = _caption(report, path, chosen)
-    for path, content in contents.items():
-        replace_file(path, content)
+    write_files(contents, contents.__getitem__)
     return list(contents)
 
 
@@ -130,6 +129,17 @@ def _caption(report: Report, path: str, choices: Choices) -> bytes:
 
     text = caption(report, kind_of(path, choices), choices.by)
     return f"{in_latex(text) + '%' if caption_path(path).endswith('.tex') else text}\n".encode()
+
+
+def write_files(paths: Iterable[str], content: Callable[[str], bytes | str]) -> None:
+    """Write what `content` makes for each path; none is written before all are made.
+
+    Raises:
+        TargetError: one cannot be written.
+    """
+    made = [(path, content(path)) for path in paths]
+    for path, text in made:
+        replace_file(path, text.encode() if isinstance(text, str) else text)
 
 
 def replace_file(path: str, content: bytes) -> None:

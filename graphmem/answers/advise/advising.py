@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +18,6 @@ from graphmem.errors import GraphmemError, InternalError, TargetError
 from graphmem.report.report import Report
 from graphmem.settings import Settings
 from graphmem.target.step import Options
-from graphmem.units import parse_bytes
 
 if TYPE_CHECKING:
     from graphmem.target.step import Step
@@ -57,13 +55,11 @@ def advise(
     Raises:
         TargetError, UserCodeError: as `graphmem.analyze`.
     """
-    kept = parse_bytes(reserve) if isinstance(reserve, str) else reserve
-    within = with_budget(Settings(**settings), parse_bytes(budget) if isinstance(budget, str) else budget, kept)
+    within = with_budget(Settings(**settings), budget, reserve)
     options = Options(step, batch, tuple(inputs), dict(dims or {}), loss, optimizer)
-    if isinstance(target, (str, os.PathLike)):
-        if specs:
-            raise TargetError('give the inputs of a target in a file with inputs=("NAME:DTYPE:SHAPE", …).')
-        return advise_target(os.fspath(target), options, within, only)
+    named = api.named_target(target, specs)
+    if named is not None:
+        return advise_target(named, options, within, only)
     _check(only)
     with api.tracing():
         return _Session(_Object(target, specs), options, within, only).advice()

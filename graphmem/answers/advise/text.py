@@ -9,7 +9,7 @@ from pathlib import Path
 
 from graphmem.answers.advise.advice import Advice, Tried
 from graphmem.render import tables
-from graphmem.render.output import check_outputs, replace_file
+from graphmem.render.output import check_outputs, write_files
 from graphmem.render.tables import AtLeast, Cell, Column, Table
 from graphmem.render.words import headline, modelled, short_target, step_words
 from graphmem.units import format_bytes
@@ -85,9 +85,7 @@ def write_advice(advice: Advice, paths: Sequence[str], *, force: bool = False) -
         TargetError: unknown ending, existing file without `force`, unwritable place.
     """
     check_outputs(paths, force, tuple(FORMATS))
-    contents = [FORMATS[Path(path).suffix.lower()](advice).encode() for path in paths]
-    for path, content in zip(paths, contents, strict=True):
-        replace_file(path, content)
+    write_files(paths, lambda path: FORMATS[Path(path).suffix.lower()](advice))
 
 
 def _row(number: int, one: Tried) -> tuple[Cell, ...]:
