@@ -173,7 +173,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _late(timeout: float) -> CompilerError:
     return CompilerError(
-        f"XLA was not done compiling the step after {timeout:g} s and was stopped; use --runtime graph."
+        f"XLA was not done compiling the step after {timeout:g} s and was stopped; give it more with --timeout."
     )
 
 
