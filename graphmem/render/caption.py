@@ -13,6 +13,7 @@ _SHOWS = {
     "timeline": "Memory alive over the schedule",
     "lifetimes": "Memory by address over the schedule, as TensorFlow's allocator (BFC) places it,",
 }
+_PLANNED = "Temporary memory by address over the schedule, as XLA planned it,"
 _STEPS = {"train": "training step", "test": "test step", "predict": "prediction step"}
 _DEVICES = {"cpu": "a CPU", "gpu": "a GPU"}
 
@@ -26,8 +27,9 @@ def caption(report: Report, kind: str, by: str = "role") -> str:
     """
     batch = f", batch {report.batch}" if report.batch is not None else ""
     stacked = f", stacked by {'layer' if by == 'scope' else by}" if kind == "timeline" else ""
+    shows = _PLANNED if kind == "lifetimes" and report.runtime == "xla" else _SHOWS[kind]
     sentences = [
-        f"{_SHOWS[kind]} of one {_STEPS.get(report.step, 'step')} of {short_target(report.target)}{batch}{stacked}",
+        f"{shows} of one {_STEPS.get(report.step, 'step')} of {short_target(report.target)}{batch}{stacked}",
         f"{_set_up(report)}; predicted by graphmem {_versions(report)}",
         _peak(report),
         _moment(report) if report.frontier and kind != "lifetimes" else "",

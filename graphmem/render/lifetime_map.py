@@ -1,4 +1,4 @@
-"""Where TensorFlow's allocator put each buffer, and for how long: time across, address up, coloured by role.
+"""Where TensorFlow's allocator, or XLA, put each buffer, and for how long: time across, address up, coloured by role.
 
 What is white within the pool is free; white that is cut into pieces is fragmentation.
 """
@@ -42,7 +42,7 @@ def lifetime_map(report: Report, ending: str, choices: Choices) -> bytes:
         ending: ".svg", ".pdf" or ".png".
 
     Raises:
-        TargetError: the report holds no step, or XLA compiled it.
+        TargetError: as `graphmem.report.moments.placed`.
     """
     from graphmem.report.moments import placed
 
@@ -56,35 +56,37 @@ def lifetime_map(report: Report, ending: str, choices: Choices) -> bytes:
             [artist for artist, _ in shown], [label for _, label in shown], loc="outside upper left",
             ncols=max(3, int(choices.inches / 1.05)), fontsize=6.5, frameon=False, labelcolor=theme.ink,
             handlelength=1.3, columnspacing=1.0, handletextpad=0.5, borderpad=0.1, labelspacing=0.35,
-            title=_summary(found), title_fontproperties={"size": 6.5}, alignment="left",
+            title=_summary(report, found), title_fontproperties={"size": 6.5}, alignment="left",
         )  # fmt: skip
         legend.get_title().set_color(theme.ink)
 
     return picture(draw, (choices.inches, 1.75 + 0.35 * choices.inches), ending)
 
 
-def _summary(found: Placed) -> str:
-    """What the allocator has at the moment when most is in use."""
+def _summary(report: Report, found: Placed) -> str:
+    """What there is at the moment when most is in use."""
     placement = found.placement
-    most = max(placement.in_use)
-    pool = placement.pool[placement.in_use.index(most)]
-    return f"most in use (dashed line): {format_bytes(most)}, of a pool of {format_bytes(pool)}"
+    most = max(placement.in_use, default=0)
+    pool = placement.pool[placement.in_use.index(most)] if placement.pool else 0
+    of = f"{format_bytes(pool)} of temporary memory" if report.runtime == "xla" else f"a pool of {format_bytes(pool)}"
+    return f"most in use (dashed line): {format_bytes(most)}, of {of}"
 
 
 def draw_map(axes: Axes, report: Report, found: Placed, theme: Theme) -> list[tuple[Any, str]]:
     """Fill axes with a map; what a legend is to show, (artist, label), is returned."""
     placement = found.placement
-    high = max(start + size for start, size in placement.regions)
-    used = max(block.address + block.nbytes for block in placement.blocks)
-    top = min(high, 1.25 * used)  # a pool may be much larger than what the step ever touches
+    high = max((start + size for start, size in placement.regions), default=0)
+    used = max((block.address + block.nbytes for block in placement.blocks), default=0)
+    top = min(high, 1.25 * used) or 1  # a pool may be much larger than what the step ever touches
     unit, scale = unit_of(round(top))
-    style_axes(axes, theme, found.positions, top / scale, f"address in the pool ({unit})")
+    where = "temporary memory" if report.runtime == "xla" else "the pool"
+    style_axes(axes, theme, found.positions, top / scale, f"address in {where} ({unit})")
     axes.set_facecolor(theme.band)
     _pool(axes, theme, found, top, scale)
     shown = _blocks(axes, theme, found, scale, top / scale)
     if report.timeline is not None:
         name_phases(axes, theme, report.timeline, 1.015, shade=False)
-    most = placement.in_use.index(max(placement.in_use))
+    most = placement.in_use.index(max(placement.in_use)) if placement.in_use else 0
     axes.axvline(most, color=theme.line, linewidth=0.6, linestyle=(0, (3, 2)), zorder=4)
     if placement.failure is not None:
         _failure(axes, theme, len(placement.in_use), placement.failure.requested, found.positions)

@@ -26,7 +26,8 @@ def columns(total: Sequence[int], count: int) -> tuple[list[int], list[int]]:
 def bands(phases: Sequence[tuple[str, int, int]], total: Sequence[int], count: int = 48) -> list[tuple[str, int, int]]:
     """The phases as few long runs: the schedule in `count` parts, each of the phase whose ops move most bytes in it.
 
-    Executors mix the phases op by op; where nothing moves, the phase of most ops counts. A part of another phase than
+    Executors mix the phases op by op; where nothing moves, the phase of most ops counts, save before the first bytes
+    are made: compilers list constants of all phases there. A part of another phase than
     both its neighbours is taken for that of the one before it.
 
     >>> bands([("forward", 0, 50), ("backward", 50, 60), ("update", 60, 61), ("backward", 61, 100)], [0] * 100)
@@ -42,6 +43,9 @@ def bands(phases: Sequence[tuple[str, int, int]], total: Sequence[int], count: i
             change = abs(total[position] - (total[position - 1] if position else 0))
             sums[name] = before + change, ops + 1
     names = [max(sums, key=sums.__getitem__) if sums else "" for sums in moved]
+    moves = (part for part, sums in enumerate(moved) if any(change for change, _ in sums.values()))
+    first = next(moves, 0)
+    names[:first] = [names[first]] * first if names else []
     for place in range(1, len(names) - 1):
         if names[place] not in (names[place - 1], names[place + 1]):
             names[place] = names[place - 1]

@@ -8,6 +8,7 @@ from graphmem.errors import TargetError
 from graphmem.report.attribute import role_of
 from graphmem.report.report import Report
 from graphmem.runtime.placement import Placement, Watched, place
+from graphmem.runtime.placement_compiled import place_compiled
 from graphmem.runtime.simulate import Simulation, counted, timeline
 
 NO_LAYER, OTHERS = "(no layer)", "(others)"
@@ -19,10 +20,11 @@ NEARLY_ALL = 0.85
 
 @dataclass(frozen=True)
 class Placed:
-    """A step in the pool of TensorFlow's allocator, see `graphmem.runtime.placement.Placement`.
+    """A step in the pool of TensorFlow's allocator, or in the temporary memory of XLA.
 
     Attributes:
-        placement: where each block lay; every block has its role.
+        placement: where each block lay.
+        roles: of the blocks, one by one.
         positions: how many positions the whole schedule has.
     """
 
@@ -32,17 +34,17 @@ class Placed:
 
 
 def placed(report: Report) -> Placed:
-    """Where BFC puts the buffers of the order reported, within the limit that the report is for.
+    """Where BFC puts the buffers of the order reported, within the limit that the report is for, or where XLA did.
 
     Raises:
-        TargetError: the report holds no step, XLA compiled it, or its variables alone are too large for the limit.
+        TargetError: the report holds no step, its variables alone are too large for the limit, or it is a trace of a
+            compiled step that has no addresses.
     """
     simulation = _simulation(report, "lifetime map")
     if report.runtime == "xla":
-        raise TargetError(
-            "a lifetime map shows how TensorFlow's allocator places the buffers of an op-by-op step; XLA plans them "
-            "itself: draw a timeline, or say --runtime graph."
-        )
+        placement = place_compiled(simulation)
+        roles = tuple(role_of(simulation, block.buffer) for block in placement.blocks)
+        return Placed(placement, roles, len(simulation.schedule.ops))
     limit, on_gpu = report.allocator.get("limit_bytes"), report.device == "gpu"
     placement = place(simulation, Watched(limit, growth=limit is None or not on_gpu, collect=on_gpu))
     if placement.failure is not None and placement.failure.step == 0:

@@ -34,7 +34,8 @@ def read(compiled: CompiledHlo, meaning: Meaning | None = None, info: dict[str, 
             "runtime" = "xla" and "xla", a dict: "temp_bytes", "live_bytes" (the most of it in use at once),
             "output_bytes", "constant_bytes", "parameter_bytes", "recomputed" (how many instructions XLA runs again to
             save memory), "recomputed_bytes" (what those write), "host_temp_bytes" (temporary memory of the host),
-            "temp_allocations" and "output_allocations" (what XLA asks the allocator for, one by one), and of
+            "temp_allocations" and "output_allocations" (what XLA asks the allocator for, one by one), "temp_places" (of
+            each buffer of temporary memory, in which of the former it lies, -1 for none, and its offset), and of
             `CompiledHlo` "target", "compiler", "flags" and "device_memory_bytes" (`None`: as much as it needs).
 
     Returns:
@@ -60,7 +61,7 @@ def read(compiled: CompiledHlo, meaning: Meaning | None = None, info: dict[str, 
     position = int(total.argmax()) if end else 0
     peak = int(total[position]) if end else 0
     check(assignment, buffers, proto.buffer_assignment.heap_simulator_traces, total)
-    graph.info = {**(info or {}), "runtime": "xla", "xla": _facts(compiled, program, assignment, peak)}
+    graph.info = {**(info or {}), "runtime": "xla", "xla": _facts(compiled, program, assignment, peak, buffers)}
     env = Env(device=compiled.platform)
     return Simulation(graph, schedule, lives, total, peak, position, [peak], ORDER, env)
 
@@ -73,7 +74,16 @@ def _note_variables(graph: StepGraph, buffers: Buffers) -> None:
             buffers.lives.before[number] = buffers.lives.after[number] = buffers.buffer_of[position, 0]
 
 
-def _facts(compiled: CompiledHlo, program: Program, assignment: Assignment, live: int) -> dict[str, Any]:
+def _places(assignment: Assignment, buffers: Buffers) -> list[list[int]]:
+    """Of each interval of temporary memory the allocation, counted as `Assignment.sizes` does, and the offset."""
+    own = [index for index, item in assignment.allocations.items() if item.kind == TEMP and not item.host]
+    number = {index: place for place, index in enumerate(own)}
+    return [[number.get(item.allocation, -1), item.offset] for item in buffers.intervals]
+
+
+def _facts(
+    compiled: CompiledHlo, program: Program, assignment: Assignment, live: int, buffers: Buffers
+) -> dict[str, Any]:
     again = [place for place, item in enumerate(program.instructions) if ".remat" in item.name and program.makes[place]]
     written = sum(leaf.tensor.nbytes or 0 for place in again for leaf in program.makes[place])
     return {
@@ -87,6 +97,7 @@ def _facts(compiled: CompiledHlo, program: Program, assignment: Assignment, live
         "constant_bytes": assignment.total(CONSTANT),
         "parameter_bytes": assignment.total(PARAMETER),
         "temp_allocations": assignment.sizes(TEMP),
+        "temp_places": _places(assignment, buffers),
         "output_allocations": assignment.sizes(OUTPUT),
         "host_temp_bytes": assignment.total(TEMP, host=True),
         "recomputed": len(again),

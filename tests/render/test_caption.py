@@ -46,6 +46,9 @@ def test_each_picture_has_its_own() -> None:
 
 def test_what_is_a_bound_or_compiled_is_called_so() -> None:
     assert "Peak at least" in caption(transformer(), "frontier")
+    compiled = caption(replace(mlp(), runtime="xla"), "lifetimes")
+    assert compiled.startswith("Temporary memory by address over the schedule, as XLA planned it,")
+    assert "allocator" not in compiled
     assert "compiled by XLA for RTX 3060" in caption(replace(mlp(), runtime="xla", card="RTX 3060"), "frontier")
 
 

@@ -9,10 +9,13 @@ from matplotlib.figure import Figure
 from graphmem.render.choices import Choices
 from graphmem.render.lifetime_map import draw_map, lifetime_map
 from graphmem.render.themes import THEMES
+from graphmem.report.build import build_report
 from graphmem.report.moments import placed
 from graphmem.report.report import Report
+from graphmem.xla.read import read
 from tests.graphs import Builder
 from tests.steps import MIB, report_of, tower
+from tests.xla.modules import training_step
 
 
 def blocks(report: Report) -> list[tuple[float, float, float, float, tuple[float, ...]]]:
@@ -73,3 +76,20 @@ def test_many_blocks_become_pixels_within_the_picture(monkeypatch: pytest.Monkey
     drawn = lifetime_map(report_of(tower()), ".svg", Choices())
     assert b"<image" in drawn
     assert b"activation" in drawn
+
+
+def test_what_xla_planned_is_drawn_as_it_is() -> None:
+    """`y` takes the lower half of 1024 bytes from position 2, `dy` the quarter above it from position 3."""
+    report = build_report(read(training_step().compiled()))
+    assert sorted(item[:4] for item in blocks(report)) == [(2, 6, 0, 512), (3, 7, 512, 768)]
+    once, twice = (lifetime_map(report, ".svg", Choices(theme="print", width=174)) for _ in range(2))
+    assert once == twice
+    assert "most in use (dashed line): 768 B, of 1.00 KiB of temporary memory" in once.decode()
+    assert ">address in temporary memory (B)</text>" in once.decode()
+
+
+def test_a_compiled_step_without_temporary_memory_has_an_empty_map() -> None:
+    simulation = read(training_step().compiled())
+    simulation.graph.info["xla"].update(temp_places=[], temp_allocations=[])
+    simulation.total[:] = 0
+    assert "most in use (dashed line): 0 B" in lifetime_map(build_report(simulation), ".svg", Choices()).decode()

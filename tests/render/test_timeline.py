@@ -170,6 +170,14 @@ def test_bands_cover_the_schedule_once() -> None:
     assert [name for name, _, _ in found] == ["forward", "backward"]
 
 
+def test_what_comes_before_the_first_bytes_has_no_phase_of_its_own() -> None:
+    phases = [("backward", 0, 40), ("forward", 40, 70), ("backward", 70, 100)]
+    total = [0] * 40 + list(range(1, 31)) + list(range(30, 0, -1))
+    assert bands(phases, total, count=10) == [("forward", 0, 70), ("backward", 70, 100)]
+    assert bands([("forward", 0, 4)], [0] * 4, count=2) == [("forward", 0, 4)]
+    assert bands([], []) == []
+
+
 def test_bands_follow_the_bytes() -> None:
     """Ten update ops that move nothing beside two that allocate: the stretch is a forward one."""
     total = [0] * 5 + [100, 200] + [200] * 5

@@ -58,7 +58,5 @@ def test_errors_say_what_to_do() -> None:
     report = two_layers()
     with pytest.raises(TargetError, match="loaded from JSON holds no step for a lifetime map"):
         placed(replace(report, simulation=None))
-    with pytest.raises(TargetError, match="--runtime graph"):
-        placed(replace(report, runtime="xla"))
     with pytest.raises(TargetError, match="variables alone are too large"):
         placed(replace(report, device="gpu", allocator={"name": "bfc", "limit_bytes": 512}))

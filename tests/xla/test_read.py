@@ -39,6 +39,7 @@ def test_a_training_step():
         "target": "a card", "compiler": "a compiler 1.0", "flags": [], "device_memory_bytes": None, "temp_bytes": 1024,
         "live_bytes": 768, "output_bytes": 20, "constant_bytes": 0, "parameter_bytes": 384, "host_temp_bytes": 0,
         "recomputed": 0, "recomputed_bytes": 0, "temp_allocations": [1024], "output_allocations": [4, 16],
+        "temp_places": [[0, 0], [0, 512]],
     }  # fmt: skip
 
 

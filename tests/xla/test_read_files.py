@@ -5,16 +5,21 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import networkx
 import pytest
 
+from graphmem.errors import TargetError
 from graphmem.graph.lifetimes_csv import peak_of
+from graphmem.graph.store import load_trace, save_trace
 from graphmem.render.frontier import frontier_dot
 from graphmem.report.build import build_report
-from graphmem.report.lifetimes import lifetimes_of
+from graphmem.report.lifetimes import graph_to_save, lifetimes_of
+from graphmem.report.moments import placed
 from graphmem.report.report import Report
+from graphmem.runtime.compiled import from_lifetimes
 from graphmem.xla.compiled import CompiledHlo
 from graphmem.xla.proto import parse
 from graphmem.xla.read import read
@@ -136,3 +141,30 @@ def test_reading_leaves_tensorflow_out():
         [sys.executable, "-c", code, str(DATA / "mlp_gpu.hlo.pb.gz")], capture_output=True, text=True, timeout=60
     )
     assert (run.stdout.strip(), run.returncode) == ("", 0), run.stderr
+
+
+def test_the_map_has_every_byte_of_the_timeline_at_an_address_of_its_own(step):
+    """Blocks stay in XLA's allocations, no two are at one address, and they are all that the timeline has."""
+    _, proto, simulation, report = step
+    placement = placed(report).placement
+    temporary = [
+        item.size for item in proto.buffer_assignment.buffer_allocations
+        if not (item.is_thread_local or item.is_entry_computation_parameter or item.is_constant or item.maybe_live_out)
+    ]  # fmt: skip
+    assert [size for _, size in placement.regions] == temporary
+    assert placement.pool == (sum(temporary),) * len(simulation.schedule.ops)
+    for position in range(0, len(placement.in_use), 7):
+        alive = sorted((b.address, b.address + b.nbytes) for b in placement.blocks if b.born <= position < b.freed)
+        assert sum(high - low for low, high in alive) == placement.in_use[position] == report.timeline.total[position]
+        assert all(one[1] <= other[0] for one, other in pairwise(alive))
+        assert all(any(low <= one and other <= low + n for low, n in placement.regions) for one, other in alive)
+
+
+def test_a_saved_trace_keeps_the_addresses(step, tmp_path):
+    *_, report = step
+    save_trace(graph_to_save(report.simulation), str(tmp_path / "a.graphmem"))
+    again = build_report(from_lifetimes(load_trace(str(tmp_path / "a.graphmem"))))
+    assert placed(again) == placed(report)
+    again.simulation.graph.info["xla"].pop("temp_places")
+    with pytest.raises(TargetError, match="saved without the addresses that XLA planned"):
+        placed(again)
