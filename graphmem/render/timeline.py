@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphmem.errors import TargetError
 from graphmem.graph.model import ROLES
 from graphmem.render.charts import picture
 from graphmem.render.choices import Choices
@@ -52,8 +53,6 @@ def timeline_of(report: Report) -> Timeline:
     Raises:
         TargetError: it was saved without.
     """
-    from graphmem.errors import TargetError
-
     if report.timeline is None:
         raise TargetError("this report was saved without its timeline; save it with -o report.json to keep that.")
     return report.timeline
@@ -110,21 +109,31 @@ def _areas_by_layer(report: Report, held: dict[str, int], theme: Theme) -> list[
     return areas
 
 
-def _lines(report: Report) -> list[Line]:
-    """What the allocator that was simulated has: chunks in use, and its pool."""
+def allocator_curves(report: Report) -> list[tuple[str, Sequence[int]]]:
+    """What the allocator that was simulated has at each position: (name, bytes), the pool last.
+
+    TensorFlow's has chunks in use and a pool, up to where it fails; XLA allocates once. None of a report that was loaded
+    from JSON, or whose variables alone are too large for the limit.
+    """
     name, positions = report.allocator.get("name"), len(timeline_of(report).total)
     if name == "xla":
-        size = report.allocator["peak_in_use_bytes"]
-        return [Line(f"allocated by XLA {format_bytes(size)}", [size] * positions, (4, 2))]
+        return [("allocated by XLA", [report.allocator["peak_in_use_bytes"]] * positions)]
     if name != "bfc" or report.simulation is None:
         return []
     from graphmem.report.moments import placed
 
-    placement = placed(report).placement
-    in_use, pool = list(placement.in_use), list(placement.pool)
+    try:
+        placement = placed(report).placement
+    except TargetError:
+        return []
+    return [("in use (BFC)", placement.in_use), ("pool", placement.pool)]
+
+
+def _lines(report: Report) -> list[Line]:
+    """The curves; what holds memory that may be free is dashed."""
     return [
-        Line(f"in use (BFC) {format_bytes(max(in_use))}", in_use),
-        Line(f"pool {format_bytes(max(pool))}", pool, (4, 2)),
+        Line(f"{name} {format_bytes(max(values))}", values, None if name.startswith("in use") else (4, 2))
+        for name, values in allocator_curves(report)
     ]
 
 

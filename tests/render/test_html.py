@@ -19,6 +19,7 @@ from graphmem.render.html.page import as_page
 from graphmem.render.html.payload import payload
 from graphmem.render.html.summary import guesses, layers
 from graphmem.report.build import build_report
+from graphmem.report.moments import placed
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
 from graphmem.xla.compiled import CompiledHlo
@@ -134,6 +135,30 @@ def test_ops_are_told_where_they_run() -> None:
     assert phases == [op.phase for op in ops]
 
 
+def test_the_allocator_has_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "curves" not in payload(report_of(tower()))["timeline"]
+    report = report_of(tower(), allocator="bfc")
+    placement = placed(report).placement
+    curves = {name: summed(values) for name, values in payload(report)["timeline"]["curves"]}
+    assert curves == {"in use (BFC)": list(placement.in_use), "pool": list(placement.pool)}
+    assert max(curves["pool"]) >= report.needed_bytes
+    monkeypatch.setattr(payloads, "COLUMNS", 10)
+    few = {name: summed(values) for name, values in payload(report)["timeline"]["curves"]}
+    assert {name: (len(values), max(values)) for name, values in few.items()} == {
+        name: (10, max(values)) for name, values in curves.items()
+    }
+    assert "curves" not in payload(saved(report))["timeline"]
+
+
+def test_curves_end_where_the_allocator_fails() -> None:
+    report = report_of(tower(), allocator="bfc", limit=8 * MIB)
+    assert report.allocator["fails"] is not None
+    (_, in_use), (_, pool) = payload(report)["timeline"]["curves"]
+    assert 0 < len(in_use) == len(pool) < report.peak.positions
+    nothing_fits = report_of(tower(), allocator="bfc", limit=1)
+    assert "curves" not in payload(nothing_fits)["timeline"]
+
+
 def test_a_saved_report_has_what_is_alive_at_its_peak() -> None:
     report = report_of(tower())
     data = payload(saved(report))
@@ -190,7 +215,8 @@ def test_estimates_stand_beside_the_peak() -> None:
 
 
 def test_each_role_has_a_colour_in_each_theme() -> None:
-    style = stylesheet()
+    style = stylesheet({"--picture-0": ("#123456", "#abcdef")})
+    assert (style.count("--picture-0:#123456;"), style.count("--picture-0:#abcdef;")) == (2, 2)
     for role in ROLES:
         assert style.count(f"{variable_of(role)}:#") == 4
         assert style.count(f"{variable_of(role)}-ink:#") == 4

@@ -18,9 +18,16 @@ def variable_of(role: str) -> str:
     return f"--role-{role.replace(' ', '-')}"
 
 
-def stylesheet() -> str:
-    """The variables: light, dark where the system or the reader asks for it, light again in print."""
-    light, dark = _variables("light"), _variables("dark")
+def stylesheet(pictures: dict[str, tuple[str, str]]) -> str:
+    """The variables: light, dark where the system or the reader asks for it, light again in print.
+
+    Args:
+        pictures: variables of pictures' own, with their colours in light and in dark.
+    """
+    light, dark = (
+        _variables(name) + "".join(f"{key}:{pair[index]};" for key, pair in pictures.items())
+        for index, name in enumerate(("light", "dark"))
+    )
     return (
         f":root{{color-scheme:light;{light}}}\n"
         f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"

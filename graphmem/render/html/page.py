@@ -27,7 +27,9 @@ _FILES = files("graphmem.render.html")
 def as_page(report: Report) -> str:
     """The whole page; the same report gives the same text."""
     template = _environment().get_template("report.html.j2")
-    return template.render(**_context(report), **_assets(), data=_script_json(payload(report))) + "\n"
+    drawn, colours = pictures.frontier(report)
+    context = {**_context(report), **_assets(stylesheet(colours)), "frontier": drawn}
+    return template.render(**context, data=_script_json(payload(report))) + "\n"
 
 
 def _context(report: Report) -> dict[str, Any]:
@@ -47,15 +49,14 @@ def _context(report: Report) -> dict[str, Any]:
         "guesses": guesses,
         "no_figure": no_figure,
         "remarks": said,
-        "frontier": pictures.frontier(report),
         "timeline": pictures.timeline(report),
     }
 
 
-def _assets() -> dict[str, str]:
+def _assets(colours: str) -> dict[str, str]:
     scripts = "\n".join(_read(f"js/{name}.js") for name in SCRIPTS)
     return {
-        "style": f"{_read('vendor/uPlot.min.css')}\n{stylesheet()}{_read('page.css')}",
+        "style": f"{_read('vendor/uPlot.min.css')}\n{colours}{_read('page.css')}",
         "script": f'(function () {{\n"use strict";\n{scripts}}})();',
         "chart_library": _read("vendor/uPlot.iife.min.js"),
         "chart_licence": _read("vendor/uPlot.LICENSE"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphmem.graph.model import ROLES
 from graphmem.render.spans import bands, columns
-from graphmem.render.timeline import held_of
+from graphmem.render.timeline import allocator_curves, held_of
 from graphmem.report.report import FrontierBuffer, Report, Timeline
 from graphmem.report.tensors import ops_at, tensors_of
 
@@ -74,18 +74,21 @@ def _timeline(report: Report, texts: Texts) -> dict[str, Any] | None:
     Keys:
         at: the position of each column, as steps from one to the next.
         roles: role -> bytes at each of them, what is held all along included, as steps from one to the next.
+        curves: (name, bytes at each of them) of what an allocator has, the pool last; missing where none was simulated.
         bands: (phase, from, to) as they are shaded.
         ops: type, scope and phase of what runs there, as numbers of texts; missing in a report without its step.
     """
     timeline = report.timeline
     if timeline is None or not timeline.total:
         return None
-    _, at = columns(timeline.total, COLUMNS)
+    starts, at = columns(timeline.total, COLUMNS)
     found: dict[str, Any] = {
         "at": steps(at),
         "roles": {role: steps(_values(report, timeline, role, at)) for role in _roles(report)},
         "bands": [[texts(name), first, last] for name, first, last in bands(timeline.phases, timeline.total)],
     }
+    if curves := allocator_curves(report):
+        found["curves"] = [[name, steps(_highest(values, starts))] for name, values in curves]
     if report.simulation is not None:
         ops = ops_at(report.simulation, at)
         found["ops"] = [[texts(getattr(op, name)) for op in ops] for name in ("type", "scope", "phase")]
@@ -95,6 +98,12 @@ def _timeline(report: Report, texts: Texts) -> dict[str, Any] | None:
 def _values(report: Report, timeline: Timeline, role: str, at: Sequence[int]) -> list[int]:
     held, values = held_of(report).get(role, 0), timeline.by_role.get(role)
     return [held + (values[position] if values else 0) for position in at]
+
+
+def _highest(values: Sequence[int], starts: Sequence[int]) -> list[int]:
+    """The most within each column, up to where the values end."""
+    ends = [*starts[1:], len(values)]
+    return [max(values[start:end]) for start, end in zip(starts, ends, strict=True) if start < len(values)]
 
 
 def steps(values: Iterable[int]) -> list[int]:

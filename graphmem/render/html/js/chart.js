@@ -2,14 +2,15 @@
 
 const CHART_HEIGHT = 340;
 const ROOM = 1.2; // above the highest, for its figure and the names of the phases
-const FAR = 2.5; // a limit above so many times the peak would press the curve flat
+const FAR = 2.5; // a limit or a pool above so many times the peak would press the curve flat
 const BYTE_STEPS = Array.from({ length: 61 }, (_, power) => 2 ** power);
 
 function startChart(onHover) {
   const place = element("chart");
   let view = [0, DATA.positions];
   let shown = [];
-  const highest = Math.max(DATA.needed, DATA.limit && DATA.limit <= FAR * DATA.needed ? DATA.limit : 0, 1);
+  const most = TIMELINE.curves.map(({ values }) => values.reduce((a, b) => Math.max(a, b), 0));
+  const highest = Math.max(DATA.needed, 1, ...[DATA.limit || 0, ...most].filter((size) => size <= FAR * DATA.needed));
 
   const plot = new uPlot(
     {
@@ -21,7 +22,7 @@ function startChart(onHover) {
         y: { range: () => [0, highest * ROOM] },
       },
       axes: [axis(plainPositions, { grid: { show: false } }), axis(byteTicks, { size: 78, incrs: BYTE_STEPS, filter: upTo(highest) })],
-      series: [{}, ...[...ROLES].reverse().map(series)],
+      series: [{}, ...[...ROLES].reverse().map(series), ...TIMELINE.curves.map(curve)],
       cursor: {
         y: false,
         points: { show: false },
@@ -35,7 +36,7 @@ function startChart(onHover) {
         setSelect: [(u) => zoomToSelection(u)],
       },
     },
-    [[], ...ROLES.map(() => [])],
+    [[], ...ROLES.map(() => []), ...TIMELINE.curves.map(() => [])],
     place,
   );
 
@@ -96,6 +97,17 @@ function startChart(onHover) {
 function series(role) {
   const fill = () => roleColour(role);
   return { label: role, fill, stroke: fill, width: 0, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } };
+}
+
+// What holds memory that may be free is dashed, as in every picture.
+function curve({ name }) {
+  const dash = isInUse(name) ? undefined : [6, 3];
+  const paths = uPlot.paths.stepped({ align: 1 });
+  return { label: name, stroke: () => colour("--line"), width: 1.25, dash, paths, points: { show: false } };
+}
+
+function isInUse(name) {
+  return name.startsWith("in use");
 }
 
 function axis(values, more) {

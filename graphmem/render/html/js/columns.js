@@ -20,7 +20,15 @@ function shownColumns(from, to, most) {
   return shown;
 }
 
-// For the chart: positions, then the stack from its top line to its lowest; the last point holds to its end.
+// A curve from each shown column to the next: its highest, so that no peak is lost; nothing where it has ended.
+function along(values, shown) {
+  return shown.map((column, index) => {
+    const part = values.subarray(column, index + 1 < shown.length ? shown[index + 1] : undefined);
+    return part.length ? part.reduce((most, value) => Math.max(most, value)) : null;
+  });
+}
+
+// For the chart: positions, the stack from its top line to its lowest, the curves; the last point holds to its end.
 function stacked(shown) {
   const across = shown.map((column) => TIMELINE.at[column]);
   const lines = [];
@@ -29,6 +37,7 @@ function stacked(shown) {
     below = below.map((sum, index) => sum + values[shown[index]]);
     lines.unshift(below);
   }
+  for (const { values } of TIMELINE.curves) lines.push(along(values, shown));
   if (shown.length && shown[shown.length - 1] === TIMELINE.at.length - 1) {
     across.push(DATA.positions);
     for (const line of lines) line.push(line[line.length - 1]);

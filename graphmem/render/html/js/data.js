@@ -15,7 +15,8 @@ function unpack(packed) {
   for (const values of roles) {
     for (let column = 0; column < total.length; column++) total[column] += values[column];
   }
-  return { at, roles, total, bands: packed.bands, ops: packed.ops || null };
+  const curves = (packed.curves || []).map(([name, steps]) => ({ name, values: summed(steps) }));
+  return { at, roles, total, curves, bands: packed.bands, ops: packed.ops || null };
 }
 
 function summed(steps) {

@@ -17,6 +17,7 @@ function startMoment() {
     element("resolution").textContent = `Each point is the highest of ${each} positions that follow each other.`;
   }
   const cells = ROLES.map(addRole).reverse();
+  const curves = TIMELINE.curves.map(addCurve);
   const show = (hovered) => {
     const position = hovered === null ? chosen.moment : hovered;
     const column = columnOf(position);
@@ -24,6 +25,9 @@ function startMoment() {
     title.replaceChildren(make("b", formatBytes(totalAt(position))), describeMoment(position));
     cells.forEach(({ role, cell }) => {
       cell.textContent = formatBytes(TIMELINE.roles[role][column]);
+    });
+    curves.forEach(({ values, cell }) => {
+      cell.textContent = column < values.length ? formatBytes(values[column]) : "the step has failed";
     });
   };
   const follow = () => {
@@ -48,6 +52,17 @@ function addRole(role, index) {
   row.append(name, cell);
   element("reading-roles").prepend(row);
   return { role: index, cell };
+}
+
+function addCurve({ name, values }) {
+  const row = make("tr");
+  const title = make("th", name);
+  title.scope = "row";
+  title.prepend(make("i", "", isInUse(name) ? "stroke" : "stroke dashed"));
+  const cell = make("td", "", "number");
+  row.append(title, cell);
+  element("reading-curves").append(row);
+  return { values, cell };
 }
 
 function showMomentTitle() {
