@@ -23,7 +23,7 @@ def input_copy(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]
     return [inputs[0].nbytes]
 
 
-register("MirrorPadGrad", Rule(cpu_scratch=input_copy, source="mirror_pad_op.cc"))
+register("MirrorPadGrad", Rule(cpu_scratch=input_copy, scratch_first=True, source="mirror_pad_op.cc"))
 register("Multinomial StatelessMultinomial", Rule(cpu_scratch=classes_per_thread, source="multinomial_op.cc"))
 register("Bincount DenseBincount", Rule(cpu_scratch=bins_per_thread, source="bincount_op.cc"))
 

@@ -118,5 +118,11 @@ def einsum_scratch(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | N
 
 register(
     "Einsum",
-    Rule(view_if=einsum_view, cpu_scratch=einsum_scratch, gpu_scratch=einsum_scratch, source="einsum_op_impl.h"),
+    Rule(
+        view_if=einsum_view,
+        cpu_scratch=einsum_scratch,
+        gpu_scratch=einsum_scratch,
+        scratch_first=True,
+        source="einsum_op_impl.h",
+    ),
 )

@@ -21,11 +21,23 @@ def batch_norm_grad(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | 
 
 register(
     "SparseSoftmaxCrossEntropyWithLogits",
-    Rule(forward=((1, (0,)),), cpu_scratch=per_example, gpu_scratch=per_example, source="sparse_xent_op.cc"),
+    Rule(
+        forward=((1, (0,)),),
+        cpu_scratch=per_example,
+        gpu_scratch=per_example,
+        scratch_first=True,
+        source="sparse_xent_op.cc",
+    ),
 )
 register(
     "SoftmaxCrossEntropyWithLogits",
-    Rule(forward=((1, (0,)),), cpu_scratch=per_example, gpu_scratch=per_example, source="xent_op.cc"),
+    Rule(
+        forward=((1, (0,)),),
+        cpu_scratch=per_example,
+        gpu_scratch=per_example,
+        scratch_first=True,
+        source="xent_op.cc",
+    ),
 )
 register("BiasAddGrad", Rule(source="bias_op.cc: measured"))
 register(

@@ -16,7 +16,13 @@ register("AvgPool AvgPool3D AvgPoolGrad AvgPool3DGrad", Rule(source="avgpooling_
 register("MaxPool MaxPoolV2 MaxPool3D MaxPoolWithArgmax", Rule(source="maxpooling_op.cc, pooling_ops_3d.cc"))
 register(
     "MaxPoolGrad MaxPoolGradV2",
-    Rule(forward=((0, (0,)),), cpu_scratch=max_pool_grad, scratch_over=((0, 1),), source="maxpooling_op.cc"),
+    Rule(
+        forward=((0, (0,)),),
+        cpu_scratch=max_pool_grad,
+        scratch_over=((0, 1),),
+        scratch_first=True,
+        source="maxpooling_op.cc",
+    ),
 )
 register("MaxPool3DGrad MaxPool3DGradGrad MaxPoolGradGrad MaxPoolGradWithArgmax", Rule(source="pooling_ops_3d.cc"))
 register(

@@ -63,6 +63,7 @@ class Rule:
         cpu_scratch, gpu_scratch: temporaries of the kernel; `None`: none.
         scratch_over: index in the CPU's scratch -> input position whose buffer that temporary takes over when the op is
             its last holder.
+        scratch_first: whether the kernel asks for its temporaries before its outputs; most ask for outputs first.
         workspace: what cuDNN takes besides on a GPU, as far as `Env.conv_workspace` counts it.
         gpu_outputs: bytes of outputs on a GPU, where the kernel decides.
         output_bytes: output slot -> bytes on the CPU, where the kernel decides and shape inference does not know.
@@ -83,6 +84,7 @@ class Rule:
     workspace: Workspace | None = None
     gpu_outputs: Outputs | None = None
     scratch_over: tuple[tuple[int, int], ...] = ()
+    scratch_first: bool = False
     output_bytes: tuple[tuple[int, int], ...] = ()
     inline: bool = False
     variable: str = ""

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from graphmem.graph.model import StepGraph, Variable
+from graphmem.ops.registry import lookup
 from graphmem.runtime.allocators import Allocator, OutOfMemory, Stats
 from graphmem.runtime.liveness import SCRATCH, WORKSPACE, Lifetimes
 from graphmem.runtime.simulate import Simulation
@@ -155,7 +156,7 @@ class Replay:
         counted = [buffer for buffer, nbytes in enumerate(lives.nbytes) if nbytes and not lives.host[buffer]]
         kept, before = set(lives.after.values()), set(lives.before.values())
         late = [
-            slot == WORKSPACE or (slot == SCRATCH) == _output_first(ops[op].type)
+            slot == WORKSPACE or (slot == SCRATCH) != _scratch_first(ops[op].type)
             for op, slot in zip(lives.op, lives.slot, strict=True)
         ]
         born = [buffer for buffer in counted if not lives.resident[buffer]]
@@ -219,6 +220,7 @@ def _is_scaled(variable: Variable) -> bool:
     return variable.role == "optimizer state" and variable.name.endswith("accumulator")
 
 
-def _output_first(op_type: str) -> bool:
-    """Whether a kernel asks for its outputs before its scratch: convolutions do, all others measured do not."""
-    return "Conv" in op_type
+def _scratch_first(op_type: str) -> bool:
+    """Whether a kernel asks for its temporaries before its outputs."""
+    rule = lookup(op_type)
+    return rule is not None and rule.scratch_first

@@ -94,7 +94,20 @@ def test_a_copied_variable_moves_to_its_copy_from_step_to_step():
     assert recorder.in_use == allocation.base_bytes
 
 
-def test_scratch_comes_before_the_output_but_in_convolutions():
+def test_a_16_bit_product_comes_before_the_float32_copies_that_it_is_made_of():
+    b = Builder()
+    b.argument("x", 4096)
+    b.argument("y", 2048)
+    halves = graphs.Tensor("float16", (64, 32), 4096), graphs.Tensor("float16", (32, 32), 2048)
+    for op, tensor in zip(b.graph.ops, halves, strict=True):
+        op.outputs = (tensor,)
+    b.op("product", "MatMul", ["x", "y"], outputs=(halves[0],))
+    recorder = Recorder()
+    replay(in_order(b.returns("product")), recorder)
+    assert recorder.asked[2:6] == [4096, 8192, 4096, 8192]
+
+
+def test_scratch_comes_after_the_output_but_in_losses():
     b = Builder()
     for name in ("x", "y"):
         b.argument(name, 4096)
