@@ -66,6 +66,8 @@ def findings(simulation: Simulation) -> list[str]:
     loops = [f"{_short(name)} {count}×" for name, count in sorted(schedule.loops.items()) if count]
     if loops:
         found.append(f"loops replayed: {', '.join(_first(loops, 'more'))}")
+    if any(op.type.startswith("IteratorGetNext") for op in simulation.graph.ops):
+        found.append("the pipeline that the step reads holds the batches that come next, which are not counted")
     if info.get("onednn_here") and not info.get("onednn"):
         found.append(
             "modelled with oneDNN off; TensorFlow turns it on for this CPU unless TF_ENABLE_ONEDNN_OPTS=0 is set, "

@@ -52,10 +52,25 @@ def _batch(data: tuple[Any, ...]) -> Any:
 
 
 def _iterator(batch: Any) -> Any:
-    """An iterator over batches of zeros, none of which is made before the loop runs."""
+    """An iterator over batches of zeros, none of which is made before the loop asks for it.
+
+    Every tensor is made of a number of its own: TensorFlow would make constants, and tensors that are alike, only once.
+    """
     import tensorflow as tf
 
-    def zeros(_: Any) -> Any:
-        return tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), batch)
+    specs = tf.nest.flatten(batch)
 
-    return iter(tf.data.Dataset.from_tensors(0).repeat().map(zeros))
+    def zeros(numbers: Any) -> Any:
+        return tf.nest.pack_sequence_as(batch, [_filled(spec, numbers[place]) for place, spec in enumerate(specs)])
+
+    options = tf.data.Options()
+    options.autotune.enabled = False  # else TensorFlow makes batches ahead
+    return iter(tf.data.Dataset.from_tensors([0] * len(specs)).repeat().map(zeros).with_options(options))
+
+
+def _filled(spec: Any, number: Any) -> Any:
+    """A tensor whose items are a number, or that number as text."""
+    import tensorflow as tf
+
+    item = tf.strings.as_string(number) if spec.dtype == tf.string else tf.cast(number, spec.dtype)
+    return tf.fill(spec.shape, item)

@@ -331,10 +331,17 @@ def legacy_lstm() -> Any:
     return model, (uniform((8, 10, 16)), tf.zeros((8, 1)))
 
 
-@step
-def iterator_in_loop() -> Any:
+def batches(*, ahead: bool) -> Any:
+    """An endless pipeline of 64×64 batches; TensorFlow makes some `ahead` unless it is told not to."""
+    options = tf.data.Options()
+    options.autotune.enabled = ahead
+    whole = tf.data.Dataset.from_tensor_slices(tf.ones((640, 64)))
+    return iter(whole.batch(64, drop_remainder=True).repeat().with_options(options))
+
+
+def trained_on_next() -> Any:
+    """A step that trains on four batches of an iterator."""
     w = tf.Variable(uniform((64, 64)) * 0.1)
-    batches = tf.data.Dataset.from_tensor_slices(tf.ones((640, 64))).batch(64, drop_remainder=True).repeat()
 
     @tf.function
     def run(iterator: Any) -> None:
@@ -344,7 +351,34 @@ def iterator_in_loop() -> Any:
                 loss = tf.reduce_mean((x @ w) ** 2)
             w.assign_sub(tape.gradient(loss, w))
 
-    return run, (iter(batches),)
+    return run
+
+
+@step
+def iterator_in_loop() -> Any:
+    return trained_on_next(), (batches(ahead=False),)
+
+
+@step
+def iterator_that_prefetches() -> Any:
+    return trained_on_next(), (batches(ahead=True),)
+
+
+@step
+def iterator_without_effects() -> Any:
+    w = uniform((64, 64)) * 0.1
+
+    @tf.function
+    def run(iterator: Any) -> Any:
+        total = tf.zeros((64, 64))
+        for _ in tf.range(12):
+            h = next(iterator)
+            for _ in range(8):
+                h = tf.tanh(h @ w)
+            total += h
+        return total
+
+    return run, (batches(ahead=False),)
 
 
 def old(body: Callable[[Any], Any], *shape: int) -> tuple[Any, tuple[Any, ...]]:
