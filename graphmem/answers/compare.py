@@ -17,6 +17,11 @@ SCHEMA = 1
 
 _SO = "https://stackoverflow.com/q/43137288"
 
+STATIC = "static_peak"
+"""Key of `StepGraph.info`: bytes that TensorFlow's own static estimate says, or why it says nothing."""
+
+_NOT_TRACED = "it is made while a step is traced, by `graphmem compare` and for `graphmem peak -o page.html`"
+
 NO_MODEL = "The step has no Keras model whose layers could be counted."
 NO_OUTPUT = "The model declares the output of none of its layers."
 
@@ -125,19 +130,18 @@ class Comparison:
         return as_text(self)
 
 
-def compare_report(report: Report, static: int | str | None = None, measured_bytes: int | None = None) -> Comparison:
+def compare_report(report: Report, measured_bytes: int | None = None) -> Comparison:
     """All estimates for a report with its graph.
 
     Args:
         report: of an analysis in this process or of a saved trace.
-        static: what TensorFlow's own static estimate says (bytes), or why it says nothing; `None`: it was not run.
         measured_bytes: what a real step was measured to need.
     """
     assert report.simulation is not None, "a report loaded from JSON has no graph"
     graph = report.simulation.graph
     layers = layers_of(graph)
     batch = report.batch or 1
-    found = [*_from_layers(layers, batch, report), _all_tensors(report), _grappler(report, static)]
+    found = [*_from_layers(layers, batch, report), _all_tensors(report), _grappler(report, graph.info.get(STATIC))]
     found.append(_parameters_only(graph, layers, report))
     rows = tuple(estimates.by_hand_table(layers)) if layers else ()
     return Comparison(tuple(found), report, measured_bytes, rows, tuple(_notes(layers, report)))
@@ -245,7 +249,7 @@ def _grappler(report: Report, static: int | str | None) -> Estimate:
             "place too; leaves out variables, but takes each reading of one to be a copy."
         )
         return Estimate(8, name, static, _ratio(static, report), says, source)
-    reason = static or ("the step is compiled by XLA" if report.runtime == "xla" else "the trace was saved without it")
+    reason = static or ("the step is compiled by XLA" if report.runtime == "xla" else _NOT_TRACED)
     return Estimate(8, name, None, None, f"Not run: {reason.rstrip('.')}.", source)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
-from graphmem.answers.compare import Comparison, compare_report
+from graphmem.answers.compare import STATIC, Comparison, compare_report
 from graphmem.errors import TargetError
 from graphmem.report.report import Report
 from graphmem.settings import Settings
@@ -79,18 +80,20 @@ def compare_target(
 
 
 def _compared(analysed: Callable[[], Report]) -> Comparison:
+    with with_static_estimate():
+        return compare_report(analysed())
+
+
+def with_static_estimate() -> AbstractContextManager[None]:
+    """Within the block, have TensorFlow estimate each step that is traced: `compare_report` finds what it says."""
     from graphmem.trace.examine import examined_by
 
-    static: list[int | str] = []
-
-    def examine(graph_def: Any, device: str) -> None:
+    def examine(graph_def: Any, device: str) -> dict[str, Any]:
         from graphmem.trace.static_estimate import static_peak
 
-        static.append(static_peak(graph_def, device))
+        return {STATIC: static_peak(graph_def, device)}
 
-    with examined_by(examine):
-        report = analysed()
-    return compare_report(report, static[0] if static else None)
+    return examined_by(examine)
 
 
 def _measurable(target: str, settings: Settings) -> Settings:

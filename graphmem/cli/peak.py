@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
@@ -63,7 +65,8 @@ def peak(ctx: click.Context, **given: Any) -> None:
         return
     settings = settings_of(ctx, values)
     with collection_paused(), described(values) as with_pipeline:
-        report = with_pipeline(_analyse(terminal, values["target"], options_of(ctx, values), settings))
+        with _estimated(values["outputs"]):
+            report = with_pipeline(_analyse(terminal, values["target"], options_of(ctx, values), settings))
         _show(terminal, report, values)
 
 
@@ -84,6 +87,13 @@ def _peak_of_both(ctx: click.Context, terminal: Terminal, values: dict[str, Any]
     else:
         width = page_width(columns_of(values))
         answer(both_as_text(*reports, width=width, color=wants_color(sys.stdout)))
+
+
+def _estimated(outputs: Sequence[str]) -> AbstractContextManager[None]:
+    """A page has TensorFlow's own estimate beside the others."""
+    from graphmem.answers.comparing import with_static_estimate
+
+    return with_static_estimate() if any(path.lower().endswith(".html") for path in outputs) else nullcontext()
 
 
 def _show(terminal: Terminal, report: Any, values: dict[str, Any]) -> None:

@@ -112,8 +112,8 @@ def _areas_by_layer(report: Report, held: dict[str, int], theme: Theme) -> list[
 def allocator_curves(report: Report) -> list[tuple[str, Sequence[int]]]:
     """What the allocator that was simulated has at each position: (name, bytes), the pool last.
 
-    TensorFlow's has chunks in use and a pool, up to where it fails; XLA allocates once. None of a report that was loaded
-    from JSON, or whose variables alone are too large for the limit.
+    TensorFlow's has chunks in use and a pool, up to where it fails; XLA allocates once. A report that was loaded from
+    JSON, or whose variables alone are too large for the limit, has none.
     """
     name, positions = report.allocator.get("name"), len(timeline_of(report).total)
     if name == "xla":

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_examiners: list[Callable[[Any, str], None]] = []
+Examiner = Callable[[Any, str], dict[str, Any]]
+"""Is given a GraphDef and its device; what it returns is told by `StepGraph.info`: plain data."""
+
+_examiners: list[Examiner] = []
 
 
 @contextmanager
-def examined_by(examiner: Callable[[Any, str], None]) -> Iterator[None]:
+def examined_by(examiner: Examiner) -> Iterator[None]:
     """Within the block, give the examiner each GraphDef that is traced for the op-by-op executor, and its device."""
     _examiners.append(examiner)
     try:
@@ -19,7 +22,9 @@ def examined_by(examiner: Callable[[Any, str], None]) -> Iterator[None]:
         _examiners.remove(examiner)
 
 
-def examine(graph_def: Any, device: str) -> None:
-    """Show a GraphDef, which nobody may change, to whoever wants to see it."""
+def examine(graph_def: Any, device: str) -> dict[str, Any]:
+    """Show a GraphDef, which nobody may change, to whoever wants to see it; what they say of it."""
+    found: dict[str, Any] = {}
     for examiner in _examiners:
-        examiner(graph_def, device)
+        found |= examiner(graph_def, device)
+    return found

@@ -79,7 +79,7 @@ def trace(
     progress("rewriting")
     executed, library = _executed(concrete, step, rewrite, (architecture, gpu_memory) if device == "gpu" else None)
     executed = prune.without_dead(executed, [op.name for op in concrete.graph.control_outputs])
-    examine.examine(executed, device)
+    said = examine.examine(executed, device)
     progress("building the graph")
     arguments = variables.arguments(concrete)
     captured = variables.captured(concrete, step, seen)
@@ -92,7 +92,7 @@ def trace(
     seen.ops = {op.name for op in concrete.graph.get_operations()}
     roles.assign(graph, seen, [getattr(optimizer, "name", "") for optimizer in step.optimizers])
     sources.assign(graph, concrete, step.user_files)
-    graph.info = info_of(step, device, rewrite)
+    graph.info = info_of(step, device, rewrite) | said
     graph.info["notes"] += left
     if device == "gpu":
         graph.info["architecture"] = architecture

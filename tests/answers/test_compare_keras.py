@@ -10,6 +10,7 @@ import pytest
 
 import graphmem
 from graphmem.answers import estimates
+from graphmem.answers.compare import STATIC
 from graphmem.errors import TargetError
 from graphmem.graph.layers import Layers
 from graphmem.graph.store import save_trace
@@ -135,8 +136,12 @@ def test_subclassed_models_give_lower_bounds(framework: str, tmp_path) -> None:
     assert simulation is not None
     save_trace(simulation.graph, str(tmp_path / "s.graphmem"))
     again = graphmem.compare(str(tmp_path / "s.graphmem"))
-    assert [item.bytes for item in again.estimates[:7]] == [item.bytes for item in found.estimates[:7]]
-    assert "saved without it" in again.estimates[7].says
+    assert [item.bytes for item in again.estimates] == [item.bytes for item in found.estimates]
+    del simulation.graph.info[STATIC]
+    save_trace(simulation.graph, str(tmp_path / "without.graphmem"))
+    without = graphmem.compare(str(tmp_path / "without.graphmem")).estimates[7]
+    assert without.bytes is None
+    assert "while a step is traced" in without.says
     with pytest.raises(TargetError, match="saved trace"):
         graphmem.compare(str(tmp_path / "s.graphmem"), verify=True)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +25,7 @@ model.compile(optimizer="adam", loss="mse")
 def broken():
     return model.nonsense
 """
+FILES = ("peak.svg", "peak.json", "peak.html", "step.graphmem")
 WEIGHTS = 4 * (16 * 32 + 32 + 32 * 4 + 4)
 OFFLINE = (
     "import sys; from graphmem.cli.main import main; code = main(sys.argv[1:]); "
@@ -45,11 +48,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def done(folder: Path) -> subprocess.CompletedProcess[str]:
-    return graphmem(folder, "peak", "model.py", "--json", "-o", "peak.svg", "-o", "peak.json", "-o", "step.graphmem")
+    files = (item for name in FILES for item in ("-o", name))
+    return graphmem(folder, "peak", "model.py", "--json", *files)
 
 
 def test_stdout_is_the_report_and_stderr_what_was_written(done: subprocess.CompletedProcess[str]) -> None:
-    assert (done.returncode, done.stderr) == (0, "Wrote peak.svg\nWrote peak.json\nWrote step.graphmem\n")
+    assert (done.returncode, done.stderr) == (0, "".join(f"Wrote {name}\n" for name in FILES))
     data = json.loads(done.stdout)
     assert (data["schema"], data["target"], data["step"], data["batch"]) == (1, "model.py", "train", 8)
     assert (data["orders"], data["facts"]["threads"]) == (3, "2")
@@ -77,6 +81,16 @@ def test_the_timeline_in_the_file_peaks_at_the_step_peak(folder: Path, done: sub
 
 def test_the_picture_is_a_picture(folder: Path, done: subprocess.CompletedProcess[str]) -> None:
     assert "<svg" in (folder / "peak.svg").read_text()
+
+
+def test_the_page_has_tensorflows_own_estimate(folder: Path, done: subprocess.CompletedProcess[str]) -> None:
+    found = re.search(r"Grappler's static estimate</th><td class=\"number\">([\d.]+) KiB", html.unescape(page(folder)))
+    assert found is not None
+    assert 0 < float(found[1]) < 20 * WEIGHTS / 1024
+
+
+def page(folder: Path) -> str:
+    return (folder / "peak.html").read_text(encoding="utf-8")
 
 
 def test_a_saved_trace_says_the_same_without_tensorflow(folder: Path, done: subprocess.CompletedProcess[str]) -> None:

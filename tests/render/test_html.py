@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from graphmem.answers.compare import STATIC
 from graphmem.graph.model import PHASES, ROLES
 from graphmem.render.html import page as pages
 from graphmem.render.html import payload as payloads
@@ -211,6 +212,8 @@ def test_estimates_stand_beside_the_peak() -> None:
     assert naive.bytes == report.naive_sum_bytes
     assert naive.ratio == f"{report.naive_sum_bytes / report.needed_bytes:.2f}×"
     assert list(no_figure.values()) == [["Grappler's static estimate"]]
+    graph.info[STATIC] = 5000
+    assert next(bar.bytes for bar in guesses(report_of(graph))[0] if "Grappler" in bar.name) == 5000
     assert [bar.name for bar in guesses(saved(report))[0]] == ["simulated peak", "all tensors of the step"]
 
 
