@@ -68,25 +68,26 @@ class BreadthFirstQueue:
 
 
 class _PriorityQueue:
-    """Of the ready ops, the one with the smallest key first."""
+    """Of the ready ops, the one with the smallest key first; of one op in several iterations, the `latest` or not."""
 
-    def __init__(self, keys: list[int]) -> None:
+    def __init__(self, keys: list[int], *, latest: bool = False) -> None:
         self._keys = keys
-        self._heap: list[tuple[int, int, Ready]] = []
+        self._sign = -1 if latest else 1
+        self._heap: list[tuple[int, int, int, Ready]] = []
         self._added = 0
 
     def add(self, ready: list[Ready]) -> None:
         """Push by key."""
         for item in ready:
             self._added += 1
-            heapq.heappush(self._heap, (self._keys[item[0]], self._added, item))
+            heapq.heappush(self._heap, (self._keys[item[0]], self._sign * item[1].number, self._added, item))
 
     def __bool__(self) -> bool:
         return bool(self._heap)
 
     def take(self) -> Ready | None:
         """The smallest key; among equals the oldest."""
-        return heapq.heappop(self._heap)[2] if self._heap else None
+        return heapq.heappop(self._heap)[3] if self._heap else None
 
 
 class GraphQueue(_PriorityQueue):
@@ -99,12 +100,14 @@ class GraphQueue(_PriorityQueue):
 class DeterministicQueue:
     """`TF_DETERMINISTIC_ORDER=1`: the CPU's queue whose inline part takes the largest node id first.
 
-    `OrderedPropagatorState` replaces the inline queue by a priority queue; expensive ops go to the pool as ever.
+    `OrderedPropagatorState` replaces the inline queue by a priority queue, in which the latest iteration of an op comes
+    first; expensive ops go to the pool as ever. TensorFlow compares a hash of the frame's name before the iteration:
+    two runs of an inner loop at the same time are taken by age here.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._expensive = plan.expensive
-        self._inline = _PriorityQueue([-node_id for node_id in plan.node_ids])
+        self._inline = _PriorityQueue([-node_id for node_id in plan.node_ids], latest=True)
         self._stack: list[Ready] = []
 
     def add(self, ready: list[Ready]) -> None:

@@ -9,7 +9,9 @@ import pytest
 from graphmem.graph.model import Op, StepGraph, Tensor
 from graphmem.runtime.edges import draw_base, walk
 from graphmem.runtime.executor import schedule
+from graphmem.runtime.frames import Iteration
 from graphmem.runtime.plan import make_plan
+from graphmem.runtime.queues import DeterministicQueue
 from graphmem.runtime.simulate import simulate
 from graphmem.runtime.typical import typical
 
@@ -57,6 +59,16 @@ def test_deterministic_takes_the_largest_cheap_op_first() -> None:
     ops = [_op(f"c{place}", "Const") for place in range(3)] + [_op("sum", "AddN", 0, 1, 2)]
     assert _order(ops, "deterministic") == ["c2", "c1", "c0", "sum"]
     assert _order(ops, "default") == ["c0", "c1", "c2", "sum"]
+
+
+def test_deterministic_takes_the_latest_iteration_of_one_op_first() -> None:
+    plan = make_plan(StepGraph([_op("shape", "Const"), _op("later", "Const")]))
+    iterations = [Iteration(None, number, {}, {}) for number in range(3)]
+    queue = DeterministicQueue(plan)
+    queue.add([(0, iteration, False) for iteration in iterations])
+    queue.add([(1, iterations[0], False)])
+    taken = [queue.take() for _ in range(4)]
+    assert [(item[0], item[1].number) for item in taken if item] == [(1, 0), (0, 2), (0, 1), (0, 0)]
 
 
 def test_data_edges_go_before_control_edges() -> None:
