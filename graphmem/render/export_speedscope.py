@@ -46,8 +46,16 @@ def _what(item: FrontierBuffer) -> tuple[str, str]:
 
 
 def _profile(name: str, stacks: _Stacks, frames: dict[str, int]) -> dict[str, Any]:
-    """One view, largest stacks first; frames are numbered as they are met."""
-    ranked = sorted(stacks.items(), key=lambda pair: (-pair[1], pair[0]))
+    """One view, at every level the largest first, so that equal frames lie side by side; numbered as they are met."""
+    sums: _Stacks = {}
+    for stack, size in stacks.items():
+        for depth in range(1, len(stack) + 1):
+            sums[stack[:depth]] = sums.get(stack[:depth], 0) + size
+
+    def place(stack: tuple[str, ...]) -> list[tuple[int, str]]:
+        return [(-sums[stack[: depth + 1]], frame) for depth, frame in enumerate(stack)]
+
+    ranked = sorted(stacks.items(), key=lambda pair: place(pair[0]))
     samples = [[frames.setdefault(frame, len(frames)) for frame in stack] for stack, _ in ranked]
     weights = [size for _, size in ranked]
     return {

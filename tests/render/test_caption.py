@@ -108,7 +108,7 @@ def test_what_is_written_for_latex_is_balanced(tmp_path: Path) -> None:
         assert bare.count("{") == bare.count("}")
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX: apt-get install texlive-latex-recommended")
 def test_the_document_compiles_to_one_page(tmp_path: Path) -> None:
     written_for_latex(tmp_path)
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper.tex"]

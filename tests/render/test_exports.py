@@ -160,6 +160,18 @@ def test_speedscope(case: str) -> None:
     assert [profile["name"] for profile in data["profiles"]] == ["peak by layer", "peak by role", "peak by source line"]
 
 
+def test_each_layer_of_a_flame_graph_lies_in_one_piece() -> None:
+    data = json.loads(as_speedscope(report_of(tower())))
+    names = [frame["name"] for frame in data["shared"]["frames"]]
+    for profile in data["profiles"]:
+        stacks = [[names[frame] for frame in stack] for stack in profile["samples"]]
+        for depth in range(1, max(map(len, stacks)) + 1):
+            runs = [tuple(stack[:depth]) for stack in stacks if len(stack) >= depth]
+            kept = [run for run, before in zip(runs, [None, *runs], strict=False) if run != before]
+            assert len(kept) == len(set(kept))
+    assert stacks[0][0] == "step"
+
+
 def test_a_stack_is_the_path_of_the_layer() -> None:
     data = json.loads(as_speedscope(report_of(tower())))
     names = [frame["name"] for frame in data["shared"]["frames"]]
@@ -205,7 +217,7 @@ def test_model_explorer_takes_both(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own classes, which check every name of a field; the server that the package also is stays out."""
     found = importlib.util.find_spec("model_explorer")
     if found is None:
-        pytest.skip("ai-edge-model-explorer is not installed")
+        pytest.skip("Model Explorer is not installed: pip install --no-deps ai-edge-model-explorer")
     package = ModuleType("model_explorer")
     package.__path__ = list(found.submodule_search_locations or [])
     monkeypatch.setitem(sys.modules, "model_explorer", package)

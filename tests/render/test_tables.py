@@ -77,7 +77,7 @@ def test_latex_has_booktabs_rules_and_no_bare_special_character() -> None:
     assert all(ord(letter) < 128 for letter in text)
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX: apt-get install texlive-latex-recommended")
 def test_latex_compiles(tmp_path) -> None:
     head = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n"
     (tmp_path / "t.tex").write_text(head + tables.as_latex(TABLE) + "\\end{document}\n")

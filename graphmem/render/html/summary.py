@@ -89,7 +89,7 @@ def allocator(report: Report) -> list[tuple[str, str]]:
     """What the allocator says, each a (title, figure)."""
     found = report.allocator
     sizes = [
-        ("In use, as TensorFlow counts", found.get("peak_in_use_bytes")),
+        ("Allocated by XLA" if found.get("name") == "xla" else "In use, as TensorFlow counts", found.get("peak_in_use_bytes")),
         ("Pool that it holds", found.get("pool_bytes")),
         ("Allowed", found.get("limit_bytes")),
     ]
