@@ -88,8 +88,9 @@ def _estimates(report: Report) -> tuple[list[tuple[str, int, str]], dict[str, li
 def allocator(report: Report) -> list[tuple[str, str]]:
     """What the allocator says, each a (title, figure)."""
     found = report.allocator
+    used = "Allocated by XLA" if found.get("name") == "xla" else "In use, as TensorFlow counts"
     sizes = [
-        ("Allocated by XLA" if found.get("name") == "xla" else "In use, as TensorFlow counts", found.get("peak_in_use_bytes")),
+        (used, found.get("peak_in_use_bytes")),
         ("Pool that it holds", found.get("pool_bytes")),
         ("Allowed", found.get("limit_bytes")),
     ]
