@@ -22,6 +22,8 @@ _GRADIENT = ({"stop": 0, "bgColor": "#fff4e0"}, {"stop": 1, "bgColor": "#bd431a"
 def as_explorer_graph(report: Report) -> str:
     """JSON of the step's graph: a node per op, in the namespace of its layer, with the tensors that it writes.
 
+    What is Model Explorer's default, output or input "0" of an edge, is left out.
+
     Raises:
         TargetError: the report holds no step.
     """
@@ -49,11 +51,15 @@ def _at_peak(report: Report) -> dict[str, int]:
 
 
 def _node(ops: list[Op], op: Op, alive: int) -> dict[str, Any]:
-    told = {"op": op.name, "phase": op.phase, "role": op.role, "source": op.source}
+    told = {"phase": op.phase, "role": op.role, "source": op.source}
     if alive:
         told["alive at the peak"] = format_bytes(alive)
     edges = [
-        {"sourceNodeId": ops[producer].name, "sourceNodeOutputId": str(slot), "targetNodeInputId": str(position)}
+        {
+            "sourceNodeId": ops[producer].name,
+            **({"sourceNodeOutputId": str(slot)} if slot else {}),
+            **({"targetNodeInputId": str(position)} if position else {}),
+        }
         for position, (producer, slot) in enumerate(op.inputs)
     ]
     outputs = [{"id": str(slot), "attrs": _attrs(_tensor(tensor))} for slot, tensor in enumerate(op.outputs)]

@@ -1,7 +1,7 @@
 """The step as a trace of Chrome's format, for Perfetto (https://ui.perfetto.dev) and chrome://tracing.
 
-A schedule has no clock: a position of it is told as a microsecond. Format: Chromium's
-"Trace Event Format".
+A schedule has no clock: a position of it is told as a microsecond. Of a schedule of more than `POINTS` positions each event
+is the highest of some that follow each other. Format: Chromium's "Trace Event Format".
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from graphmem.render.spans import columns
 from graphmem.render.timeline import held_of, timeline_of
 from graphmem.report.report import Report
+
+POINTS = 100_000
+"""Positions that are told one by one; a trace of so many is some 40 MB."""
 
 _PROCESS = 1
 _OPS, _PHASES = 1, 2
@@ -34,6 +38,8 @@ def as_chrome_trace(report: Report) -> str:
 
 def _names(report: Report) -> Iterator[_Event]:
     name = f"{report.target} {report.step} step: 1 position of the schedule = 1 us"
+    each = -(-len(timeline_of(report).total) // POINTS)
+    name += f", each event the highest of {each}" if each > 1 else ""
     yield {"ph": "M", "pid": _PROCESS, "name": "process_name", "args": {"name": name}}
     for thread, title in ((_OPS, "ops"), (_PHASES, "phases")):
         yield {"ph": "M", "pid": _PROCESS, "tid": thread, "name": "thread_name", "args": {"name": title}}
@@ -44,10 +50,10 @@ def _counters(report: Report) -> Iterator[_Event]:
     found, held = timeline_of(report), held_of(report)
     always = {f"{role} (held)": size for role, size in held.items()}
     before: dict[str, int] | None = None
-    for position in range(len(found.total)):
-        now = always | {role: values[position] for role, values in found.by_role.items()}
+    for start, at in zip(*columns(found.total, POINTS), strict=True):
+        now = always | {role: values[at] for role, values in found.by_role.items()}
         if now != before:
-            yield {"ph": "C", "pid": _PROCESS, "ts": position, "name": "bytes alive", "args": now}
+            yield {"ph": "C", "pid": _PROCESS, "ts": start, "name": "bytes alive", "args": now}
             before = now
 
 
@@ -60,8 +66,9 @@ def _ops(report: Report) -> Iterator[_Event]:
     if report.simulation is None:
         return
     ops, total = report.simulation.graph.ops, timeline_of(report).total
-    for position, index in enumerate(report.simulation.schedule.ops):
-        op = ops[index]
+    starts, at = columns(total, POINTS)
+    for start, end, position in zip(starts, [*starts[1:], len(total)], at, strict=True):
+        op = ops[report.simulation.schedule.ops[position]]
         told = {
             "op": op.name,
             "scope": op.scope,
@@ -69,7 +76,7 @@ def _ops(report: Report) -> Iterator[_Event]:
             "source": op.source,
             "bytes alive": total[position],
         }
-        yield _slice(op.type, _OPS, position, 1, {key: value for key, value in told.items() if value != ""})
+        yield _slice(op.type, _OPS, start, end - start, {key: value for key, value in told.items() if value != ""})
 
 
 def _frontier(report: Report) -> Iterator[_Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphmem.errors import TargetError
-from graphmem.render.choices import COLUMN_MM, PICTURES, Choices
+from graphmem.render.choices import PICTURES, Choices
 from graphmem.report.report import Report
 
 
@@ -38,15 +38,16 @@ def _dot(report: Report, kind: str, choices: Choices) -> str:
     if kind == "dag":
         from graphmem.render.dag import dag_dot
 
-        return dag_dot(report, direction=choices.direction, width_mm=choices.width, theme=choices.theme)
+        return dag_dot(report, direction=choices.direction or "tb", width_mm=choices.width, theme=choices.theme)
     from graphmem.render.frontier import MOST, frontier_dot
 
     return frontier_dot(
         report,
         top=min(choices.top, MOST),
         depth=choices.depth,
-        width_mm=choices.width or COLUMN_MM,
+        width_mm=choices.width,
         theme=choices.theme,
+        direction=choices.direction or "lr",
     )
 
 
@@ -153,3 +154,6 @@ FORMATS: dict[str, Callable[[Report, Choices], bytes]] = {
     ".graphmem": _trace,
 }
 """Ending -> (report, what was chosen) -> the file's content."""
+
+GZIPPED = (".graphml", ".dag.json", ".trace.json", ".speedscope.json")
+"""Endings that may be followed by ".gz": texts that can be long, and whose readers take them compressed."""

@@ -6,13 +6,14 @@ An ending may have two parts (`.trace.json`); the longest that fits decides. Wha
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from graphmem.errors import TargetError
 from graphmem.render.choices import DOT_KINDS, Choices, check_choices, kind_of
-from graphmem.render.formats import FORMATS, draw
+from graphmem.render.formats import FORMATS, GZIPPED, draw
 from graphmem.report.report import Report
 
 
@@ -79,12 +80,14 @@ def _check(path: str, force: bool, endings: Sequence[str], choices: Choices) -> 
 
 def _ending(path: str, endings: Sequence[str]) -> str:
     name = Path(path).name.lower()
+    if name.endswith(".gz"):
+        endings = [f"{ending}.gz" for ending in endings if ending in GZIPPED] or endings
     found = [ending for ending in endings if name.endswith(ending) and len(name) > len(ending)]
     if not found:
         ending = Path(path).suffix.lower()
         named = f"the ending {ending}" if ending else "no ending"
         raise TargetError(f"{path} has {named}, which tells no format; the endings are {', '.join(endings)}.")
-    return max(found, key=len)
+    return max(found, key=len).removesuffix(".gz")
 
 
 def write_report(report: Report, path: str, *, force: bool = False, choices: Choices | None = None) -> None:
@@ -120,7 +123,10 @@ def write_reports(
 def _content(report: Report, path: str, choices: Choices) -> bytes:
     ending = _ending(path, tuple(FORMATS))
     kind = kind_of(path, choices)
-    return draw(report, kind, ending, choices) if kind else FORMATS[ending](report, choices)
+    if kind:
+        return draw(report, kind, ending, choices)
+    content = FORMATS[ending](report, choices)
+    return gzip.compress(content, 6, mtime=0) if path.lower().endswith(".gz") else content
 
 
 def _caption(report: Report, path: str, choices: Choices) -> bytes:

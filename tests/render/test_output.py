@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from dataclasses import replace
@@ -14,11 +15,13 @@ from graphmem.graph.lifetimes_csv import peak_of, read_lifetimes
 from graphmem.ops.registry import Env
 from graphmem.render import output
 from graphmem.render.choices import Choices
+from graphmem.render.formats import GZIPPED
 from graphmem.render.text import as_text
 from graphmem.report.build import build_report
 from graphmem.runtime.simulate import simulate
 from tests.example_reports import mlp, resnet50
 from tests.graphs import two_weights
+from tests.steps import two_layers
 
 STARTS = {
     ".svg": b"<?xml",
@@ -63,6 +66,24 @@ def test_report_render_is_the_same(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"a\.txt exists"):
         mlp().render(str(tmp_path / "a.txt"))
     mlp().render(str(tmp_path / "a.txt"), force=True)
+
+
+@pytest.mark.parametrize("ending", GZIPPED)
+def test_long_texts_are_compressed_where_their_name_says_so(tmp_path: Path, ending: str) -> None:
+    report = two_layers()
+    paths = [str(tmp_path / f"step{ending}"), str(tmp_path / f"step{ending}.gz")]
+    output.write_reports(report, paths)
+    plain, packed = (Path(path).read_bytes() for path in paths)
+    assert gzip.decompress(packed) == plain
+    output.write_report(two_layers(), paths[1], force=True)
+    assert Path(paths[1]).read_bytes() == packed
+
+
+def test_what_no_reader_takes_compressed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=r"the ending \.gz, .* are \.graphml\.gz, \.dag\.json\.gz, \.trace\.json\.gz"):
+        output.check_outputs([str(tmp_path / "peak.svg.gz")])
+    with pytest.raises(TargetError, match=r"the endings are \.csv\."):
+        output.check_outputs([str(tmp_path / "table.csv.gz")], endings=(".csv",))
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
