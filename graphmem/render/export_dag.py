@@ -55,13 +55,12 @@ def _key(kind: str, name: str) -> str:
 
 
 def _data(kind: str, data: _Data) -> str:
-    return "".join([_datum(_key(kind, name), type(value), value) for name, value in data.items()])
+    return "".join([_datum(_key(kind, name), value) for name, value in data.items()])
 
 
-@lru_cache(maxsize=10_000)
-def _datum(key: str, of: type, value: Any) -> str:
-    """An element; `of` tells apart 1 and True, which a cache takes to be the same."""
-    text = str(value).lower() if of is bool else escape(_legal(str(value)))
+@lru_cache(maxsize=4096, typed=True)  # 1 is not True
+def _datum(key: str, value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else escape(_legal(str(value)))
     return f'<data key="{key}">{text}</data>'
 
 

@@ -1,7 +1,7 @@
 """The step as a trace of Chrome's format, for Perfetto (https://ui.perfetto.dev) and chrome://tracing.
 
-A schedule has no clock: a position of it is told as a microsecond. Of a schedule of more than `POINTS` positions each event
-is the highest of some that follow each other. Format: Chromium's "Trace Event Format".
+A schedule has no clock: a position of it is told as a microsecond. Of a schedule of more than `POINTS` positions each
+event is the highest of some that follow each other. Format: Chromium's "Trace Event Format".
 """
 
 from __future__ import annotations
