@@ -21,6 +21,7 @@ OUTSIDE = {
     "examples/notebook.ipynb": "files/notebook.ipynb",
     "graphmem/data/gpus.toml": "files/gpus.toml",
     "LICENSE": "files/LICENSE.txt",
+    "graphmem/render/html/vendor/uPlot.LICENSE": "files/uPlot.LICENSE.txt",
 }
 """Files outside of docs/ that pages link to -> where they are in the site."""
 

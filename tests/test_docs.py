@@ -222,7 +222,20 @@ def test_licence_is_the_one_named() -> None:
     text = (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert "Apache License\n                           Version 2.0, January 2004" in text
     assert "END OF TERMS AND CONDITIONS" in text
-    assert 'license = "Apache-2.0"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'license = "Apache-2.0 AND MIT"' in project
+
+
+def test_the_licence_of_each_library_that_is_part_of_graphmem_is_shipped() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = re.search(r"^license-files = (\[.*\])$", project, re.MULTILINE)
+    assert listed is not None
+    shipped = json.loads(listed[1])
+    assert all((ROOT / name).is_file() for name in shipped)
+    folders = {path.parent for path in (ROOT / "graphmem").rglob("vendor/*")}
+    found = {path.relative_to(ROOT).as_posix() for folder in folders for path in folder.glob("*.LICENSE")}
+    assert found == set(shipped) - {"LICENSE"}
+    assert all("MIT" in (ROOT / name).read_text(encoding="utf-8") for name in found)
 
 
 @pytest.mark.tf
