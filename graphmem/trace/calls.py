@@ -1,11 +1,12 @@
 """Functions that TensorFlow calls rather than inlines, put in the place of their calls.
 
-A `PartitionedCall`, `While` or `If` that is left in an executed graph runs functions with executors of their own: what
-TensorFlow would execute there is had as for the step itself.
+A `PartitionedCall`, `While`, `If` or `ReduceDataset` that is left in an executed graph runs functions with executors of
+their own: what TensorFlow would execute there is had as for the step itself.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -15,12 +16,13 @@ import tensorflow as tf
 from tensorflow.core.framework import function_pb2, graph_pb2, node_def_pb2, types_pb2
 from tensorflow.python.eager import context
 
-from graphmem.trace import splice
+from graphmem.trace import datasets, splice
 from graphmem.trace.handover import Handed, hand_over, rewrites
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 LOOPS = frozenset({"While", "StatelessWhile"})
 BRANCHES = frozenset({"If", "StatelessIf"})
+DATASETS = frozenset({"ReduceDataset"})
 
 _numbers = itertools.count()
 
@@ -35,10 +37,11 @@ def with_calls(handed: Handed, traced: Any = None) -> graph_pb2.GraphDef:
         traced: the graph of that function as it was traced: it knows values of arguments that TensorFlow folds.
     """
     graph = handed.executed
-    if not any(node.op in CALLS | LOOPS | BRANCHES for node in graph.node):
+    if not any(node.op in CALLS | LOOPS | BRANCHES | DATASETS for node in graph.node):
         return graph
     library = {function.signature.name: function for function in handed.before.library.function}
     before = {node.name: node for node in handed.before.node}
+    around = {node.name: node for node in graph.node}
     reads = _slots_read(handed.before)
     made = graph_pb2.GraphDef()
     made.versions.CopyFrom(graph.versions)
@@ -51,10 +54,21 @@ def with_calls(handed: Handed, traced: Any = None) -> graph_pb2.GraphDef:
             nodes = _with_functions(splice.repeated, node, ("cond", "body"), library)
         elif node.op in BRANCHES and _is_bool(node):
             nodes = _with_functions(splice.branched, node, ("then_branch", "else_branch"), library)
+        elif node.op in DATASETS:
+            nodes = datasets.unrolled(node, around, functools.partial(_run_by, library))
         else:
             nodes = None
         made.node.extend([node] if nodes is None else nodes)
     return made
+
+
+def _run_by(library: dict[str, Any], node: Any, attribute: str) -> tuple[Any, Any] | None:
+    """The function that a dataset's kernel runs, and what TensorFlow executes of it; `None` if it cannot be found."""
+    function = _found(node, attribute, library)
+    if function is None:
+        return None
+    with rewrites(False, () if node.op in DATASETS else datasets.REWRITES):
+        return function, _instantiated(_renamed(function), library)
 
 
 def _with_functions(

@@ -8,7 +8,7 @@ keeps what instantiation made, and the next call that succeeds exports it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -79,8 +79,8 @@ def hand_over(call: Callable[[], Any], inputs: int) -> Handed:
 
 
 @contextlib.contextmanager
-def rewrites(on: bool) -> Iterator[None]:
-    """Turn TensorFlow's rewrites off for the functions that are called in the block.
+def rewrites(on: bool, only: Sequence[str] = ()) -> Iterator[None]:
+    """Turn TensorFlow's rewrites off for the functions that are called in the block, save those named.
 
     Not by `tf.config.optimizer`: that makes TensorFlow instantiate all functions of the process anew, and the random
     ops in them start again.
@@ -90,7 +90,8 @@ def rewrites(on: bool) -> Iterator[None]:
         return
     ctx = context.context()
     config = ctx.config
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.graph_options.rewrite_options.disable_meta_optimizer = not only
+    config.graph_options.rewrite_options.optimizers.extend(only)
     config.allow_soft_placement = True
     before = ctx.function_call_options
     ctx.function_call_options = context.FunctionCallOptions(config_proto=config)

@@ -7,10 +7,12 @@ lowers others of their kind to; the kernel of `While` runs one iteration at a ti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tensorflow.core.framework import node_def_pb2, types_pb2
+
+from graphmem.trace import nesting
 
 CALL, RETURN = "_Call", "_Return"
 RAN_AS = "_ran_as"
@@ -32,6 +34,7 @@ class _Body:
             for node in graph.node
         }
         reads = {source.lstrip("^").partition(":")[0] for node in graph.node for source in node.input}
+        once = nesting.at_top(graph)
         results: dict[int, str] = {}
         self.nodes: list[Any] = []
         self.ends: list[str] = []
@@ -46,11 +49,13 @@ class _Body:
             inner.name = prefix + node.name
             if RAN_AS not in inner.attr:  # else it is in a function that this one calls
                 inner.attr[RAN_AS].s = node.name.encode()
+            if "frame_name" in inner.attr:  # the function may be called again
+                inner.attr["frame_name"].s = prefix.encode() + inner.attr["frame_name"].s
             del inner.input[:]
             inner.input.extend(_moved(source, renamed) for source in node.input)
             if not inner.input:
                 inner.input.append(f"^{pivot}")
-            if node.name not in reads:
+            if node.name not in reads and node.name in once:
                 self.ends.append(f"^{inner.name}")
             self.nodes.append(inner)
         self.results = [results[index] for index in sorted(results)]
@@ -61,12 +66,18 @@ def called(call: Any, body: Any) -> Iterator[Any]:
     entry = _node(f"{call.name}/call", CALL, call.input, call)
     entry.attr["T"].list.type.extend(call.attr["Tin"].list.type)
     yield entry
-    arguments = _outputs(entry.name, len(entry.attr["T"].list.type))
+    arguments = outputs(entry.name, len(entry.attr["T"].list.type))
     inside = _Body(body, f"{call.name}/", arguments, entry.name)
     yield from inside.nodes
-    end = _node(call.name, RETURN, [*inside.results, *arguments, *(inside.ends or [f"^{entry.name}"])], call)
-    end.attr["T"].list.type.extend(call.attr["Tout"].list.type)
-    yield end
+    ends = inside.ends or [f"^{entry.name}"]
+    yield returned(call, [*inside.results, *arguments, *ends], call.attr["Tout"].list.type)
+
+
+def returned(replaced: Any, inputs: Sequence[str], kinds: Iterable[int]) -> Any:
+    """The node that takes the place of an op: hands on as many of its inputs as there are kinds, and holds the rest."""
+    made = _node(replaced.name, RETURN, inputs, replaced)
+    made.attr["T"].list.type.extend(kinds)
+    return made
 
 
 def repeated(loop: Any, condition: Any, body: Any) -> Iterator[Any]:
@@ -154,7 +165,8 @@ def _inputs(node: Any) -> tuple[list[str], list[str]]:
     return [name for name in node.input if name[0] != "^"], [name for name in node.input if name[0] == "^"]
 
 
-def _outputs(name: str, count: int) -> list[str]:
+def outputs(name: str, count: int) -> list[str]:
+    """The outputs of a node, as inputs of others name them."""
     return [f"{name}:{slot}" if slot else name for slot in range(count)]
 
 

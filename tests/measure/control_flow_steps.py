@@ -381,6 +381,90 @@ def iterator_without_effects() -> Any:
     return run, (batches(ahead=False),)
 
 
+def elements() -> Any:
+    """A dataset of six 64×64 tensors that are made when they are asked for."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return tf.data.Dataset.range(6).map(lambda i: tf.fill((64, 64), tf.cast(i, tf.float32))).with_options(options)
+
+
+def trained_by_hand(x: Any, w: Any) -> Any:
+    with tf.GradientTape() as tape:
+        y = tf.tanh(tf.tanh(x @ w) @ w)
+    w.assign_sub(tape.gradient(y, w, output_gradients=y))
+    return tf.reduce_sum(y)
+
+
+@step
+def dataset_loop() -> Any:
+    w, dataset = tf.Variable(uniform((64, 64)) * 0.01), elements()
+
+    @tf.function
+    def run() -> Any:
+        total = 0.0
+        for x in dataset:
+            total += trained_by_hand(x, w)
+        return total
+
+    return run, ()
+
+
+@step
+def dataset_loop_with_break() -> Any:
+    w = tf.Variable(uniform((64, 64)) * 0.01)
+
+    @tf.function
+    def run(dataset: Any) -> Any:
+        total = 0.0
+        for x in dataset:
+            total += trained_by_hand(x, w)
+            if total > 1e30:
+                break
+        return total
+
+    return run, (elements(),)
+
+
+@step
+def dataset_loop_with_state() -> Any:
+    w, dataset = tf.Variable(uniform((64, 64)) * 0.01), elements()
+
+    @tf.function
+    def run(h: Any) -> Any:
+        for x in dataset:
+            h = tf.tanh(h @ w + x)
+        return h
+
+    return run, (uniform((64, 64)),)
+
+
+@step
+def dataset_reduced() -> Any:
+    w, dataset = tf.Variable(uniform((64, 64)) * 0.01), elements()
+
+    @tf.function
+    def run() -> Any:
+        return dataset.reduce(tf.zeros((64, 64)), lambda h, x: tf.tanh(h @ w + x))
+
+    return run, ()
+
+
+@step
+def loop_in_dataset_loop() -> Any:
+    w, dataset = tf.Variable(uniform((64, 64)) * 0.01), elements()
+
+    @tf.function
+    def run() -> Any:
+        total = 0.0
+        for x in dataset:
+            for _ in tf.range(3):
+                x = tf.tanh(x @ w)
+            total += tf.reduce_sum(x)
+        return total
+
+    return run, ()
+
+
 def old(body: Callable[[Any], Any], *shape: int) -> tuple[Any, tuple[Any, ...]]:
     """What TensorFlow 1 built: a frozen graph with `Enter`, `Switch`, stacks; and the gradient of its input."""
     v1.disable_control_flow_v2()
