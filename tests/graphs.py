@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphmem.graph.model import Argument, Op, StepGraph, Tensor, Variable, tensor_bytes
+from graphmem.graph.model import Argument, Made, Op, StepGraph, Tensor, Variable, tensor_bytes
 
 
 def floats(nbytes: int | None) -> Tensor:
@@ -191,6 +191,7 @@ def tied_weight() -> StepGraph:
     b.op("dw_1", "MatMul", ["x", "dh"], 64, phase="backward", role="gradient")
     b.op("dw", "AddN", ["dw_1", "dw_2"], 64, phase="backward", role="gradient")
     b.op("u", "AssignSubVariableOp", ["w", "dw"], phase="update", role="update")
+    b.graph.made = [Made(0, 64, "filled")]
     return b.returns("y")
 
 

@@ -56,6 +56,7 @@ class Resized:
             [law.sized(a, b) for a, b in zip(graph.variables, second.variables, strict=True)],
             [law.sized(a, b) for a, b in zip(graph.arguments, second.arguments, strict=True)],
             dict(graph.info),
+            graph.made,
         )
 
     def _varies(self, index: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphmem.graph.model import Argument, Variable
+from graphmem.graph.model import Argument, Made, Variable
 
 
 def a(kind: type, value: Any, what: str) -> Any:
@@ -98,6 +98,17 @@ def argument(row: list[Any]) -> Argument:
     """
     name, dtype, dims, nbytes = row
     return Argument(*_typed(name, dtype, dims, nbytes))
+
+
+def made(row: list[Any]) -> Made:
+    """A variable that the program made.
+
+    Raises:
+        ValueError: the row has other fields.
+    """
+    number, nbytes, how, until = row
+    numbers = [a(int, value, "a number") for value in (number, nbytes, until)]
+    return Made(numbers[0], numbers[1], a(str, how, "a text"), numbers[2])
 
 
 def _typed(name: Any, dtype: Any, dims: Any, nbytes: Any) -> tuple[str, str, tuple[int | None, ...] | None, int | None]:

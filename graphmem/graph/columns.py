@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from graphmem.graph.checked import a, argument, entries, entry, tensor, variable
+from graphmem.graph.checked import a, argument, entries, entry, made, tensor, variable
 from graphmem.graph.model import Op, StepGraph, Tensor
 from graphmem.graph.plain import decode, encode
 
@@ -60,6 +60,7 @@ def to_columns(graph: StepGraph) -> dict[str, Any]:
             [v.name, v.dtype, v.shape, v.nbytes, v.role, v.trainable, v.slot_of, v.scope] for v in graph.variables
         ],
         "arguments": [[a.name, a.dtype, a.shape, a.nbytes] for a in graph.arguments],
+        "made": [[one.variable, one.nbytes, one.how, one.until] for one in graph.made],
         "info": encode(graph.info),
     }
 
@@ -100,6 +101,7 @@ def from_columns(data: Any) -> StepGraph:
         variables=[variable(row) for row in entries(list, data, "variables")],
         arguments=[argument(row) for row in entries(list, data, "arguments")],
         info=decode(a(dict, entry(data, "info"), "'info'")),
+        made=[made(row) for row in entries(list, data, "made")] if "made" in data else [],
     )
 
 

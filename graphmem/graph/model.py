@@ -146,6 +146,28 @@ class Argument:
     nbytes: int | None
 
 
+MAKING = ("filled", "scaled", "drawn", "orthogonal", "given")
+"""How initial values are made: filled with a number; ones times a number; random numbers, scaled and shifted; such a
+matrix made orthogonal; a tensor that is there already."""
+
+
+@dataclass(slots=True)
+class Made:
+    """A variable that the program made before the step.
+
+    Attributes:
+        variable: its index in `StepGraph.variables`; -1: none of the step's.
+        nbytes: of its value.
+        how: one of `MAKING`.
+        until: how many of the variables listed had been made when it was dropped; -1: it was not.
+    """
+
+    variable: int
+    nbytes: int
+    how: str
+    until: int = -1
+
+
 @dataclass(slots=True)
 class StepGraph:
     """A traced training step.
@@ -155,12 +177,14 @@ class StepGraph:
         variables: all that the step captures, and the model's own that it never reads.
         arguments: the step's inputs.
         info: what was traced and how, for the report: see `graphmem.trace.tracer.trace`.
+        made: in order, the step's variables as far as it is known how they were made, and those that were dropped.
     """
 
     ops: list[Op]
     variables: list[Variable] = field(default_factory=list)
     arguments: list[Argument] = field(default_factory=list)
     info: dict[str, Any] = field(default_factory=dict)
+    made: list[Made] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ops)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from graphmem.errors import InternalError
-from graphmem.graph.model import DTYPE_BITS, PHASES, ROLES, Op, StepGraph
+from graphmem.graph.model import DTYPE_BITS, MAKING, PHASES, ROLES, Op, StepGraph
 
 Broken = tuple["Op | str", str]
 """Who broke a law (an op, or the name of a variable or argument), and how."""
@@ -159,6 +159,19 @@ def _variables_owned(graph: StepGraph) -> Iterator[Broken]:
             yield who, f"it is a slot of {variable.slot_of!r}, which is no variable of the step"
 
 
+def _made_once(graph: StepGraph) -> Iterator[Broken]:
+    numbers = [one.variable for one in graph.made if one.variable >= 0]
+    if len(set(numbers)) < len(numbers):
+        yield "the program", "it makes a variable twice"
+    for place, one in enumerate(graph.made):
+        if not -1 <= one.variable < len(graph.variables) or one.nbytes < 0:
+            yield "the program", f"it makes {one.nbytes} bytes of variable {one.variable} of {len(graph.variables)}"
+        if one.how not in MAKING:
+            yield "the program", f"it makes a variable in the way {one.how!r}"
+        if one.until != -1 and not place < one.until <= len(graph.made):
+            yield "the program", f"it drops variable {place} after {one.until} of {len(graph.made)}"
+
+
 LAWS: tuple[tuple[str, Law], ...] = (
     ("names are unique", _names_unique),
     ("inputs exist", _inputs_exist),
@@ -168,5 +181,6 @@ LAWS: tuple[tuple[str, Law], ...] = (
     ("sizes follow from dtype and shape", _sizes_agree),
     ("_arg names a variable or an argument", _args_refer),
     ("variables are resident and have a real owner", _variables_owned),
+    ("variables are made once and dropped later", _made_once),
 )
 """In this order: a law may rely on those above it (indices are in range before edges are followed)."""

@@ -38,11 +38,6 @@ def planned_by_xla(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | N
 
 register(
     "XlaLaunch",
-    Rule(
-        cpu_scratch=planned_by_xla,
-        gpu_scratch=held_by_function,
-        scratch_first=True,
-        source="xla_ops.cc, xla_launch_util.cc",
-    ),
+    Rule(cpu_scratch=planned_by_xla, gpu_scratch=held_by_function, source="xla_ops.cc, xla_launch_util.cc"),
 )
 register("_Call _Return", Rule(view=EACH, source="function_ops.cc: the caller holds the arguments"))

@@ -32,9 +32,7 @@ register(
     " DenseToSparseSetOperation SetSize DenseCountSparseOutput SparseCountSparseOutput EditDistance",
     Rule(source="sparse_tensor_dense_add_op.cc, set_kernels.cc, count_ops.cc and others: measured"),
 )
-register(
-    "SparseSoftmax", Rule(cpu_scratch=copied_matrix, scratch_first=True, source="sparse_softmax_op.cc: measured")
-)
+register("SparseSoftmax", Rule(cpu_scratch=copied_matrix, scratch_first=True, source="sparse_softmax_op.cc: measured"))
 register("SparseCross SparseCrossV2 SparseCrossHashed", Rule(source="sparse_cross_op.cc"))
 register(
     "SparseDenseCwiseMul SparseDenseCwiseAdd SparseDenseCwiseDiv",

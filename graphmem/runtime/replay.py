@@ -10,18 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from graphmem.graph.model import StepGraph, Variable
+from graphmem.graph.model import Made, StepGraph, Variable
 from graphmem.ops.registry import lookup
 from graphmem.runtime.allocators import Allocator, OutOfMemory, Stats
 from graphmem.runtime.liveness import SCRATCH, WORKSPACE, Lifetimes
+from graphmem.runtime.making import FREED, HANDLE_BYTES, requests
 from graphmem.runtime.simulate import Simulation
-
-#: What a handle of an eager variable takes on the CPU (bytes): `VarHandleOp` keeps a tensor of one `ResourceHandle`.
-HANDLE_BYTES = 200
-
-#: What an initial value needs besides tensors of its variable's size (bytes each): its shape, or what seeds random
-#: numbers. They take a whole chunk each and so decide where the next tensors go.
-SMALL_BYTES, SEEDS = 8, 4
+from graphmem.runtime.variables import written_by
 
 #: Stands for the buffer of a variable that was assigned an argument or a constant: it is theirs, and never freed.
 CALLERS = -1
@@ -97,6 +92,7 @@ class Replay:
             self._constants()
             born, freed = self._events()
             for self.step in range(1, STEPS + 1):
+                self._refill()
                 self._reset()
                 self._replay_step(born, freed)
         except OutOfMemory as error:
@@ -106,32 +102,60 @@ class Replay:
     # --- before the step
 
     def _program(self) -> None:
-        """Weights, a batch, and what the optimizer and metrics keep, in the order in which programs make them."""
-        numbered = list(enumerate(self.graph.variables))
-        for number, variable in numbered:
-            if variable.role == "weight":
-                self._variable(number, variable)
+        """Variables in the order in which they were made, a batch before the optimizer's.
+
+        Those of which that is not known: weights first, then all others last, in the order in which the step has them.
+        """
+        known = {one.variable for one in self.graph.made}
+        unknown = [number for number in range(len(self.graph.variables)) if number not in known]
+        weights = [number for number in unknown if self.graph.variables[number].role == "weight"]
+        for number in weights:
+            self._variable(number, _guess(self.graph.variables[number]))
+        self._make_known(self.graph.made)
+        for number in unknown:
+            if number not in weights:
+                self._variable(number, _guess(self.graph.variables[number]))
+
+    def _make_known(self, made: list[Made]) -> None:
+        dropped: dict[int, list[int]] = {}  # number of variables made -> the buffers that go then
+        batch = False
+        for count, one in enumerate(made):
+            if not batch and one.variable >= 0 and self.graph.variables[one.variable].role == "optimizer state":
+                batch = True
+                self._batch()
+            for buffer in dropped.pop(count, ()):
+                self.allocator.free(buffer)
+            if one.variable >= 0:
+                self._variable(one.variable, one.how)
+            else:
+                dropped.setdefault(one.until, []).extend(self._value(one.how, one.nbytes, None))
+        for buffer in dropped.pop(len(made), ()):
+            self.allocator.free(buffer)
+        if not batch:
+            self._batch()
+
+    def _batch(self) -> None:
         for argument in self.graph.arguments:
             self.roles[self._alloc(argument.nbytes)] = "input"
-        for number, variable in numbered:
-            if variable.role != "weight":
-                self._variable(number, variable)
 
-    def _variable(self, number: int, variable: Variable) -> None:
+    def _variable(self, number: int, how: str) -> None:
+        variable = self.graph.variables[number]
+        self.variables[number], *handle = self._value(how, variable.nbytes or 0, variable.shape, variable.role)
+        self.roles.update(dict.fromkeys(handle, "other state"))
+
+    def _value(
+        self, how: str, nbytes: int, shape: tuple[int | None, ...] | None, role: str = "weight"
+    ) -> tuple[int, ...]:
         """A variable adopts the last tensor that its initial value takes; those before it are freed (measured)."""
-        alloc, free = self._alloc, self.allocator.free
-        smalls = [alloc(SMALL_BYTES) for _ in range(SEEDS if _is_drawn(variable) else 1)]
-        others = []
-        if _is_drawn(variable):  # random numbers, then scaled by a range that is worked out, then shifted
-            others = [alloc(variable.nbytes), alloc(SMALL_BYTES), alloc(variable.nbytes)]
-            free(others.pop(1))
-        elif _is_scaled(variable):
-            others = [alloc(variable.nbytes)]
-        self.variables[number] = alloc(variable.nbytes)
-        for other in (*reversed(others), *smalls):
-            free(other)
-        if variable.role != "constant" and not self.on_gpu:
-            self.roles[self._alloc(HANDLE_BYTES)] = "other state"
+        held: dict[str, int] = {}
+        for name, size in requests(how, nbytes, shape):
+            if size == FREED:
+                self.allocator.free(held.pop(name))
+            else:
+                held[name] = self._alloc(size)
+        if role == "constant" or self.on_gpu:
+            return (held["value"],)
+        return held["value"], self._alloc(HANDLE_BYTES)
 
     def _constants(self) -> None:
         """Made once, when the function's kernels are, however often a loop runs them."""
@@ -166,6 +190,14 @@ class Replay:
         ]
         freed.sort(key=lambda buffer: lives.freed[buffer])
         return born, freed
+
+    def _refill(self) -> None:
+        """A variable that a branch sets to a constant has memory of its own again after a step that takes the other."""
+        emptied = [number for number, buffer in self.variables.items() if buffer == CALLERS]
+        if emptied:
+            others = written_by(self.graph, sorted(set(range(len(self.graph.ops))) - set(self.ops)))
+            for number in sorted(others & set(emptied)):
+                self.variables[number] = self._alloc(self.graph.variables[number].nbytes)
 
     def _reset(self) -> None:
         self.base = self.allocator.in_use
@@ -210,14 +242,11 @@ class Replay:
             self.variables[number] = CALLERS if callers else held.get(buffer, first + buffer)
 
 
-def _is_drawn(variable: Variable) -> bool:
-    """Whether a variable starts as random numbers: a guess, by its shape; all others are filled with a number."""
-    return variable.role == "weight" and variable.trainable and len(variable.shape or ()) > 1
-
-
-def _is_scaled(variable: Variable) -> bool:
-    """Whether a variable starts as ones times a number, as the accumulators of Adagrad and FTRL do."""
-    return variable.role == "optimizer state" and variable.name.endswith("accumulator")
+def _guess(variable: Variable) -> str:
+    """How a variable was made, by its shape and name: a matrix that is trained is drawn, the others are filled."""
+    if variable.role == "weight" and variable.trainable and len(variable.shape or ()) > 1:
+        return "drawn"
+    return "scaled" if variable.role == "optimizer state" and variable.name.endswith("accumulator") else "filled"
 
 
 def _scratch_first(op_type: str) -> bool:

@@ -7,10 +7,16 @@ dense updates all copy (resource_variable_ops.cc).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from graphmem.graph.model import StepGraph
+from graphmem.ops.registry import lookup
 from graphmem.runtime.buffers import COPY, NOTHING, Buffers
 from graphmem.runtime.effects import Effect, Made
 from graphmem.runtime.frames import DEAD
+
+_PASS_ON = ("Switch", "_SwitchN", "Identity", "Enter", "NextIteration")
+"""Op types that give on the handle that is their first input."""
 
 
 class Variables:
@@ -77,6 +83,21 @@ class Variables:
         made = Made(self._graph.variables[number].nbytes, index, COPY, False, False)
         old, self.current[number] = self.current[number], self._buffers.new(made, holders=1)
         self._buffers.unref(old)
+
+
+def written_by(graph: StepGraph, indices: Iterable[int]) -> set[int]:
+    """Numbers of the variables that some of these ops assign or update densely, inside branches too."""
+    found = set()
+    for index in indices:
+        rule = lookup(graph.ops[index].type)
+        if rule is not None and rule.variable in ("assign", "update"):
+            producer = graph.ops[graph.ops[index].inputs[rule.handle][0]]
+            while producer.type in _PASS_ON and producer.inputs:
+                producer = graph.ops[producer.inputs[0][0]]
+            kind, number = producer.attrs.get("_arg", ("", NOTHING))
+            if kind == "variable":
+                found.add(number)
+    return found
 
 
 def _accessed_sparsely(graph: StepGraph, effects: list[Effect]) -> set[int]:

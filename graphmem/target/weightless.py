@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphmem.target.leftovers import collectable_gradients, kernels
+from graphmem.target.making import Making
 from graphmem.target.process_state import process_state_kept
 
 TINY_BYTES = 4096
@@ -38,6 +39,7 @@ class Record:
 
     Attributes:
         made: all variables made.
+        making: the order in which they were made.
         variables: those that own no memory.
         nbytes: the bytes that they would have owned.
         notes: what could not be done so, one sentence each.
@@ -47,6 +49,7 @@ class Record:
     variables: int = 0
     nbytes: int = 0
     notes: list[str] = field(default_factory=list)
+    making: Making = field(default_factory=Making)
 
 
 _state = threading.local()
@@ -134,8 +137,22 @@ def _untouched_pages(nbytes: int) -> mmap.mmap | None:
         return None
 
 
+def making() -> Making:
+    """What the `weightless()` block made so far; nothing outside of one."""
+    record: Record | None = getattr(_state, "record", None)
+    return record.making if record else Making()
+
+
 def _create(record: Record, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-    """The variable creator: keep what is tiny or not understood, give the rest pages that are never touched."""
+    """The variable creator, which remembers what it makes."""
+    initial_value = kwargs.get("initial_value")
+    variable = _made(record, next_creator, kwargs)
+    record.making.add(variable, initial_value)
+    return variable
+
+
+def _made(record: Record, next_creator: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    """A variable without memory: keep what is tiny or not understood, give the rest pages that are never touched."""
     import tensorflow as tf
 
     record.made += 1

@@ -86,7 +86,7 @@ def trace(
     given = [argument.shape for argument in arguments] + [variable.shape for variable in captured]
     host = placement.memory_types if device == "gpu" else None
     graph = fold.fold_constants(build.build(executed, shapes.infer(executed, given, concrete.graph), host))
-    graph.arguments, graph.variables = arguments, captured
+    graph.arguments, graph.variables, graph.made = arguments, captured, variables.made(concrete)
     _refer(graph)
     left = clusters.launch_clusters(graph, executed, library, progress) if device == "cpu" else []
     seen.ops = {op.name for op in concrete.graph.get_operations()}

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from graphmem.errors import TargetError
-from graphmem.graph.model import Argument, Variable, tensor_bytes
+from graphmem.graph.model import Argument, Made, Variable, tensor_bytes
 from graphmem.target.step import Step
+from graphmem.target.weightless import making
 from graphmem.trace.scopes import Scopes
 
 
@@ -52,6 +53,12 @@ def captured(concrete: Any, step: Step, scopes: Scopes) -> list[Variable]:
         found.append(Variable(name, dtype, shape, size, role, trainable, scope=scope))
     _find_slots(found)
     return found
+
+
+def made(concrete: Any) -> list[Made]:
+    """How the variables among the captures of a concrete function were made, in `captured`'s numbers."""
+    by_handle = {id(variable.handle): variable for variable in concrete.graph.variables}
+    return making().of([by_handle.get(id(external)) for external in concrete.captured_inputs])
 
 
 def _owned(step: Step, scopes: Scopes) -> dict[int, tuple[str, str, str]]:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from graphmem.errors import InternalError
-from graphmem.graph.model import Argument, StepGraph, Tensor, Variable
+from graphmem.graph.model import Argument, Made, StepGraph, Tensor, Variable
 from graphmem.graph.verify import LAWS, verify
 from tests import graphs
 
@@ -152,6 +154,24 @@ def test_variables_have_a_role_of_their_own_and_a_real_owner():
     actor = StepGraph([], [Variable("w", "int8", (), 1, role="activation")])
     assert "variable 'w': its role is 'activation'" in broken(actor)
     verify(StepGraph([], [weight, Variable("m", "float32", (1,), 4, role="optimizer state", slot_of="w")]))
+
+
+@pytest.mark.parametrize(
+    ("made", "what"),
+    [
+        ([Made(0, 4, "drawn"), Made(0, 4, "drawn")], "it makes a variable twice"),
+        ([Made(1, 4, "drawn")], "it makes 4 bytes of variable 1 of 1"),
+        ([Made(-2, 4, "drawn")], "it makes 4 bytes of variable -2 of 1"),
+        ([Made(0, -4, "drawn")], "it makes -4 bytes of variable 0 of 1"),
+        ([Made(0, 4, "grown")], "it makes a variable in the way 'grown'"),
+        ([Made(0, 4, "drawn", until=0)], "it drops variable 0 after 0 of 1"),
+        ([Made(0, 4, "drawn", until=2)], "it drops variable 0 after 2 of 1"),
+    ],
+)
+def test_a_program_makes_each_variable_once_and_drops_it_later(made, what):
+    graph = StepGraph([], [Variable("w", "float32", (1,), 4)], made=made)
+    assert broken(graph).endswith(what)
+    verify(replace(graph, made=[Made(-1, 4, "drawn", until=2), Made(0, 4, "filled")]))
 
 
 def test_every_law_has_a_name_of_its_own():

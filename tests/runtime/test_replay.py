@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from graphmem.graph.model import Made
 from graphmem.ops.registry import Env
 from graphmem.runtime.allocations import replay_all
 from graphmem.runtime.allocators import Exact, OutOfMemory, Stats
@@ -66,6 +67,53 @@ def test_an_accumulator_is_filled_and_scaled():
     recorder = Recorder()
     replay(in_order(b.returns()), recorder)
     assert recorder.asked == [8, 64, 64, -64, -8, HANDLE]
+
+
+def test_variables_are_made_in_the_order_of_the_program_and_the_batch_comes_before_the_optimizers():
+    b = Builder()
+    b.argument("x", 1024)
+    for name, nbytes, role in (("m", 32, "optimizer state"), ("b", 16, "weight"), ("a", 64, "weight")):
+        b.variable(name, nbytes, role=role)
+    b.graph.made = [Made(2, 64, "given"), Made(-1, 4, "filled", until=3), Made(1, 16, "scaled"), Made(0, 32, "filled")]
+    recorder = Recorder()
+    replay(in_order(b.returns()), recorder)
+    a, dropped, bias = [64, HANDLE], [8, 4, -8, HANDLE], [8, 16, 16, -16, -8, HANDLE]
+    assert recorder.asked == [*a, *dropped, *bias, 1024, -4, -HANDLE, 8, 32, -8, HANDLE]
+
+
+def test_an_orthogonal_matrix_takes_its_factors():
+    b = Builder()
+    b.variable("recurrent", 96)
+    b.graph.variables[0].shape = (4, 6)
+    b.graph.made = [Made(0, 96, "orthogonal")]
+    recorder = Recorder()
+    replay(in_order(b.returns()), recorder)
+    q_r_diagonal_sign = [96, 64, 16, 16]
+    signed_turned_value = [96, -16, -96, 96, -96, 96]
+    assert recorder.asked[15:] == [*q_r_diagonal_sign, *signed_turned_value, -96, -96, -64, -16, HANDLE]
+
+
+def emptied_by_a_branch(other: bool) -> graphs.StepGraph:
+    """A step that sets the variable m to a constant if a condition holds, and else updates it if `other` says so."""
+    b = Builder()
+    b.argument("x", 4096)
+    b.variable("m", 4096, role="optimizer state")
+    b.op("zeros", "Const", writes=4096)
+    b.op("when", "Greater", ["x", "x"], outputs=(graphs.Tensor("bool", (), 1),))
+    b.op("handle", "Switch", ["m", "when"], outputs=b.graph.ops[1].outputs * 2)
+    b.op("value", "Switch", ["x", "when"], writes=[4096, 4096])
+    b.op("large", "Exp", [("value", 1)], writes=4096)
+    b.op("set", "AssignVariableOp", [("handle", 1), "zeros"], after=["large"])
+    if other:
+        b.op("add", "AssignAddVariableOp", [("handle", 0), ("value", 0)])
+    return b.returns("large")
+
+
+@pytest.mark.parametrize("other", [True, False])
+def test_a_variable_that_a_branch_empties_has_memory_if_the_other_writes_it(other: bool):
+    allocation = replay(in_order(emptied_by_a_branch(other)), Exact())
+    constant, variable = 4096, 4096 if other else 0
+    assert allocation.base_bytes == 4096 + constant + variable + HANDLE
 
 
 def test_a_constant_is_made_once_and_stays():

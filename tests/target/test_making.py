@@ -1,0 +1,83 @@
+"""Which variables a program makes, in which order, and how."""
+
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+import keras  # noqa: E402
+
+from graphmem.graph.model import Made  # noqa: E402
+from graphmem.target.making import Making, how_made  # noqa: E402
+from graphmem.target.step import Step  # noqa: E402
+from graphmem.target.weightless import making, weightless  # noqa: E402
+from graphmem.trace.tracer import trace  # noqa: E402
+
+pytestmark = pytest.mark.tf
+
+
+def test_what_is_made_is_told_in_its_order_whatever_order_is_asked_for():
+    with weightless() as record:
+        first, second = tf.Variable(tf.ones((4, 5))), tf.Variable(lambda: tf.ones(3))
+        assert record.making is making()
+    assert record.making.of([second, None, first]) == [Made(2, 80, "given"), Made(0, 12, "filled")]
+
+
+def test_what_is_kept_but_not_asked_for_is_left_out_and_what_is_dropped_is_not():
+    with weightless() as record:
+        dropped = tf.Variable(tf.ones(100))
+        kept = tf.Variable(tf.ones(10))
+        other = tf.Variable(tf.ones(20))
+        del dropped
+        last = tf.Variable(tf.ones(30))
+    assert other.shape == (20,)
+    found = record.making.of([last, kept])
+    assert found == [Made(-1, 400, "given", until=2), Made(1, 40, "given"), Made(0, 120, "given")]
+
+
+@pytest.mark.parametrize(
+    ("initializer", "how"),
+    [
+        ("zeros", "filled"),
+        ("ones", "filled"),
+        (keras.initializers.Constant(0.1), "scaled"),
+        ("glorot_uniform", "drawn"),
+        ("he_normal", "drawn"),
+        ("random_normal", "drawn"),
+        ("orthogonal", "orthogonal"),
+        (lambda shape, dtype=None: tf.zeros(shape, dtype), "filled"),
+    ],
+)
+def test_initialisers_are_told_apart(initializer, how):
+    with weightless() as record:
+        layer = keras.layers.Dense(8, kernel_initializer=initializer, use_bias=False)
+        layer.build((None, 4))
+    assert [one.how for one in record.making.of([layer.kernel.value])] == [how]
+
+
+def test_initialisers_of_legacy_keras_are_told_apart():
+    legacy = pytest.importorskip("tf_keras")
+    with weightless() as record:
+        layer = legacy.layers.SimpleRNN(8)
+        layer.build((None, 3, 4))
+    assert [one.how for one in record.making.of(layer.weights)] == ["drawn", "orthogonal", "filled"]
+
+
+def test_a_tensor_is_given():
+    assert [how_made(tf.ones(3)), how_made(lambda: 1)] == ["given", "filled"]
+
+
+def test_outside_of_a_block_nothing_is_known():
+    variable = tf.Variable(tf.ones(3))
+    assert isinstance(making(), Making)
+    assert making().of([variable]) == []
+
+
+def test_a_trace_has_the_variables_of_the_step_and_those_that_quantising_dropped():
+    with weightless():
+        model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(32), keras.layers.Dense(16)])
+        model.quantize("int8")
+        graph = trace(Step(tf.function(lambda x: model(x)), (tf.TensorSpec((4, 64)),), {}))
+    made = [one if one.variable < 0 else graph.variables[one.variable].nbytes for one in graph.made]
+    bias = [4 * 32, 4 * 16]
+    first, second = Made(-1, 4 * 64 * 32, "drawn", 4), Made(-1, 4 * 32 * 16, "drawn", 6)
+    assert made == [first, bias[0], second, bias[1], 64 * 32, 4 * 32, 32 * 16, 4 * 16]
