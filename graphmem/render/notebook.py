@@ -9,13 +9,15 @@ from graphmem.errors import TargetError
 from graphmem.render.colours import role_style
 from graphmem.render.frontier_columns import kept_for, shape_cell, size_cell
 from graphmem.render.rows import group_frontier, plural
-from graphmem.render.words import common_prefix, headline, modelled, remarks, where_is_the_peak
+from graphmem.render.words import breakable, common_prefix, headline, modelled, remarks, where_is_the_peak
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
 
 _ROWS = 12
 _WIDTH_MM = 140.0
-_NUMBER = ' style="text-align:right"'
+_NUMBER = ' style="text-align:right;white-space:nowrap"'
+_TEXT = ' style="text-align:left"'
+_SIDE_BY_SIDE = "display:flex;flex-wrap:wrap;gap:0 2em;align-items:flex-start"
 
 
 def as_html(report: Report) -> str:
@@ -25,9 +27,8 @@ def as_html(report: Report) -> str:
     """
     parts = [
         f"<p><b>{html.escape(' '.join(headline(report, 1000)))}</b><br>{html.escape(modelled(report))}</p>",
-        _layers(report),
-        f"<p>{html.escape(where_is_the_peak(report))}</p>" if report.frontier else "",
-        _roles(report),
+        f"<p>{html.escape(breakable(where_is_the_peak(report)))}</p>" if report.frontier else "",
+        f'<div style="{_SIDE_BY_SIDE}">{_layers(report)}{_roles(report)}</div>',
         _timeline(report),
         _picture(report),
         _frontier(report),
@@ -57,7 +58,16 @@ def _roles(report: Report) -> str:
 
 def _swatch(role: str) -> str:
     box = f"display:inline-block;width:.8em;height:.8em;background:{role_style(role).fill}"
-    return f'<span style="{box}"></span> {html.escape(role)}'
+    return _whole(f'<span style="{box}"></span> {html.escape(role)}')
+
+
+def _whole(cell: str) -> str:
+    return f'<span style="white-space:nowrap">{cell}</span>'
+
+
+def _name(text: str) -> str:
+    """A name that may be long, in lines that begin where its parts do."""
+    return re.sub("([/_])|(?<=[a-z0-9])(?=[A-Z])", r"\1<wbr/>", html.escape(text))
 
 
 def _frontier(report: Report) -> str:
@@ -68,7 +78,7 @@ def _frontier(report: Report) -> str:
         item = group.first
         count = f"{len(group.buffers)} ×" if len(group.buffers) > 1 else ""
         names = [shape_cell(item), group.scope.removeprefix(prefix), item.made_by, kept_for(report, group)]
-        rows.append([size_cell(group.bytes), count, _swatch(item.role), *map(html.escape, names)])
+        rows.append([size_cell(group.bytes), count, _swatch(item.role), *map(_name, names)])
     rest = groups[_ROWS:]
     if rest:
         total, others = sum(group.bytes or 0 for group in rest), sum(len(group.buffers) for group in rest)
@@ -78,7 +88,7 @@ def _frontier(report: Report) -> str:
 
 
 def _remarks(report: Report) -> str:
-    rows = [[f"<b>{title}</b>", html.escape(text)] for title, text in remarks(report)]
+    rows = [[_whole(f"<b>{title}</b>"), html.escape(breakable(text))] for title, text in remarks(report)]
     return _table([], rows, numbers=set())
 
 
@@ -86,7 +96,7 @@ def _table(titles: list[str], rows: list[list[str]], numbers: set[int]) -> str:
     """Cells are HTML already."""
 
     def line(tag: str, cells: list[str]) -> str:
-        sides = (_NUMBER if index in numbers else ' style="text-align:left"' for index in range(len(cells)))
+        sides = (_NUMBER if index in numbers else _TEXT for index in range(len(cells)))
         return f"<tr>{''.join(f'<{tag}{side}>{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))}</tr>"
 
     heading = line("th", titles) if titles else ""

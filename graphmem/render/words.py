@@ -119,3 +119,8 @@ def sizes_in_words(sizes: Sequence[tuple[str, int]]) -> str:
 def unbroken(text: str) -> str:
     """The text with blanks at which no line is broken, if it is short."""
     return text.replace(" ", NO_BREAK) if len(text) <= 40 else text
+
+
+def breakable(text: str) -> str:
+    """The text with blanks only, for what lays its lines out itself."""
+    return text.replace(NO_BREAK, " ")

@@ -30,6 +30,8 @@ def test_the_notebook_runs_and_shows_what_it_says(tmp_path: Path, monkeypatch: p
     assert report.count("<svg") == 2  # the timeline and the frontier
     assert "step peak" in report
     assert any("image/png" in data for data in results)
+    dag = next(data["image/svg+xml"] for data in results if "image/svg+xml" in data)
+    assert "peak op" in dag
     text = "".join(output["text"] for output in shown if output.get("name") == "stdout")
     assert "activation" in text
     assert "Memory alive over the schedule of one training step" in text

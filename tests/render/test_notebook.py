@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from graphmem.errors import TargetError
 from graphmem.render.notebook import as_html
+from graphmem.render.words import NO_BREAK
 from tests.example_reports import CASES, buffer, report_of, resnet50
 
 
@@ -16,6 +18,13 @@ def test_the_fragment_is_well_formed(case: str) -> None:
     root = ElementTree.fromstring(as_html(CASES[case]()).replace("<br>", "<br/>"))
     assert root.tag == "div"
     assert root.find("p/b").text.startswith(("model.py", "ResNet50", "gpt", "step.py", "identity.py"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_mark_of_the_text_report_is_left(case: str) -> None:
+    page = as_html(CASES[case]())
+    assert NO_BREAK not in page
+    assert "Worst moment: " not in page or re.search(r"position \d+ of \d+", page)
 
 
 def test_the_rows_add_up_to_all_buffers() -> None:

@@ -11,7 +11,7 @@ from graphmem.render.html import pictures, summary
 from graphmem.render.html.colours import stylesheet, variable_of
 from graphmem.render.html.payload import payload
 from graphmem.render.rows import plural
-from graphmem.render.words import headline_range, modelled, remarks, short_target, step_words, where_is_the_peak
+from graphmem.render.words import breakable, headline_range, modelled, remarks, short_target, step_words, where_is_the_peak
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
 
@@ -33,7 +33,7 @@ def as_page(report: Report) -> str:
 
 
 def _context(report: Report) -> dict[str, Any]:
-    said = [(title, text.replace("\ue000", " ")) for title, text in remarks(report)]
+    said = [(title, breakable(text)) for title, text in remarks(report)]
     guesses, no_figure = summary.guesses(report)
     return {
         "report": report,
@@ -41,7 +41,7 @@ def _context(report: Report) -> dict[str, Any]:
         "step": step_words(report.step, report.batch),
         "range": headline_range(report),
         "modelled": modelled(report),
-        "moment": where_is_the_peak(report).replace("\ue000", " ") if report.frontier else "",
+        "moment": breakable(where_is_the_peak(report)) if report.frontier else "",
         "layers": summary.layers(report),
         "phases": PHASES,
         "by_phase": summary.phases(report),
