@@ -11,7 +11,15 @@ from graphmem.render.html import pictures, summary
 from graphmem.render.html.colours import stylesheet, variable_of
 from graphmem.render.html.payload import payload
 from graphmem.render.rows import plural
-from graphmem.render.words import breakable, headline_range, modelled, remarks, short_target, step_words, where_is_the_peak
+from graphmem.render.words import (
+    breakable,
+    headline_range,
+    modelled,
+    remarks,
+    short_target,
+    step_words,
+    where_is_the_peak,
+)
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
 
