@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from graphmem.errors import CompilerMissing, GraphmemError, InternalError
 from graphmem.settings import Settings
 
 if TYPE_CHECKING:
-    from graphmem.graph.model import StepGraph
+    from graphmem.graph.model import Made, StepGraph, Variable
     from graphmem.runtime.simulate import Simulation
     from graphmem.target.step import Step
     from graphmem.trace.hlo import Lowered
@@ -67,6 +68,7 @@ def _compiled(step: Step, settings: Settings, why: str, progress: Progress) -> S
     compiled = _compile(lowered, settings, info, None, progress)
     progress("reading what XLA made")
     simulation = read(compiled, meaning, info)
+    simulation.graph.made = _made(lowered, simulation.graph.variables)
     short = _memory_short(simulation, settings)
     if short is not None and compiled.platform == "gpu":
         tight = read(_compile(lowered, settings, info, short, progress), meaning, info)
@@ -105,6 +107,15 @@ def _meaning(step: Step, lowered: Lowered) -> Any:
         optimizers=[getattr(optimizer, "name", "") for optimizer in step.optimizers],
         lines=lines_of(lowered.concrete, step.user_files),
     )
+
+
+def _made(lowered: Lowered, variables: list[Variable]) -> list[Made]:
+    """How the variables were made, in the numbers that they have in the graph of what XLA compiled."""
+    numbers = {id(variable): number for number, variable in enumerate(variables)}
+    return [
+        replace(one, variable=-1 if one.variable < 0 else numbers[id(lowered.variables[one.variable])])
+        for one in lowered.made
+    ]
 
 
 def _memory_short(simulation: Simulation, settings: Settings) -> int | None:

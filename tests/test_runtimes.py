@@ -51,6 +51,14 @@ def test_a_step_that_asks_for_xla_is_compiled(compiled: Any) -> None:
     assert compiled.allocator["temp_bytes"] >= compiled.step_peak_bytes > 0
 
 
+@pytest.mark.parametrize("runtime", ["graph", "xla"])
+def test_it_is_known_how_the_variables_of_either_were_made(runtime: str, file: str) -> None:
+    graph = graphmem.analyze(f"{file}:net", batch=32, device="cpu", runtime=runtime).simulation.graph
+    made = [(graph.variables[one.variable].nbytes, one.how) for one in graph.made if one.variable >= 0]
+    wide, scores = 4 * 64 * 256, 4 * 256 * 10
+    assert made[:4] == [(wide, "drawn"), (4 * 256, "filled"), (scores, "drawn"), (4 * 10, "filled")]
+
+
 def test_the_same_step_can_be_shown_op_by_op(file: str) -> None:
     report = graphmem.analyze(f"{file}:net", batch=32, device="cpu", runtime="graph")
     assert (report.runtime, report.runtime_reason) == ("graph", "")

@@ -15,7 +15,7 @@ from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
 from graphmem.errors import InternalError, TargetError, UserCodeError
-from graphmem.graph.model import Argument, Variable
+from graphmem.graph.model import Argument, Made, Variable
 from graphmem.target.step import Step
 from graphmem.target.user_code import step_errors
 from graphmem.trace import legacy_rnn, scopes, variables
@@ -35,6 +35,7 @@ class Lowered:
             value may take over (`input_output_alias`).
         arguments: the inputs of the step, in order.
         variables: what the step captures, in order.
+        made: how they were made, as far as it is known.
         parameters: what each parameter of the module's entry is: ("argument", index) or ("variable", index). A
             captured tensor that decides a shape is none.
         outputs: names of the ops whose results the step returns, in order; in the module the new values of variables
@@ -46,6 +47,7 @@ class Lowered:
     hlo: bytes
     arguments: list[Argument]
     variables: list[Variable]
+    made: list[Made]
     parameters: list[tuple[str, int]]
     outputs: list[str]
     scopes: Scopes
@@ -74,6 +76,7 @@ def hlo_of(step: Step, *, progress: Callable[[str], None] = lambda text: None) -
         hlo=hlo,
         arguments=arguments,
         variables=captured,
+        made=variables.made(concrete),
         parameters=_parameters(hlo, arguments, captured),
         outputs=[tensor.op.name for tensor in concrete.outputs],
         scopes=seen,
