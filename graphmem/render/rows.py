@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +12,10 @@ from graphmem.report.report import FrontierBuffer
 
 SMALL = 0.001
 """Rows below this share of the step peak are left to the row of the others."""
+
+
+WORDS = 0.6
+"""The share of its room that a shortened name takes at least if it is cut between words."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +87,18 @@ def plural(count: int, noun: str) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a long name in its middle, keeping more of its end, where the difference is: `resnet50/con…block1_3_bn`."""
+    """Cut a long name in its middle, keeping more of its end, where the difference is; between words if there are any.
+
+    >>> shorten("conv2_block{1–3}_{0,3}_bn", 16), shorten("bidirectionalencoder", 16)
+    ('conv2_…{0,3}_bn', 'bidir…nalencoder')
+    """
     if len(text) <= width:
         return text
     if width <= 1:
         return "…"[:width]
+    first, *rest = re.split("(?<=[/_])", text)
+    whole = next((name for at in range(1, len(rest)) if len(name := f"{first}…{''.join(rest[at:])}") <= width), "")
+    if len(whole) >= WORDS * width:
+        return whole
     head = (width - 1) // 3
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"

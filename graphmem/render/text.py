@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING
 
 from graphmem.graph.model import PHASES
@@ -24,6 +25,15 @@ _ASCII = str.maketrans(
     {"…": "~", "→": ">", "≥": ">", "×": "x", "–": "-", "·": ",", "─": "-", "’": "'", PEAK: "^", "▌": "-"}
     | dict(zip("▁▂▃▄▅▆▇█", "..::++##", strict=True))
 )
+
+_ASCII_PAIRS = [
+    (re.compile("… (?=[0-9])"), "+ "),
+    (re.compile("≥ "), ">="),
+    (re.compile("≤ "), "<="),
+    (re.compile("→ "), "->"),
+    (re.compile(r"(?<=\()…(?=[,)])"), "..."),  # code, in which no columns are kept
+]
+"""What would mean something else character by character, such as `~ 3 others`."""
 
 _WIDEST_BAR, _NARROWEST_BAR = 20, 6
 
@@ -57,7 +67,13 @@ def as_text(report: Report, width: int = 80, top: int = 10, color: bool = False)
 
 
 def to_ascii(text: str) -> str:
-    """The text for terminals that cannot show `…`, `×` and the like; every column stays where it is."""
+    """The text for terminals that cannot show `…`, `×` and the like; every column stays where it is.
+
+    >>> to_ascii("… 3 others: ≥ 1 GiB → 2 GiB, 8×3, conv…relu")
+    '+ 3 others: >=1 GiB ->2 GiB, 8x3, conv~relu'
+    """
+    for typographic, plain in _ASCII_PAIRS:
+        text = typographic.sub(plain, text)
     return text.translate(_ASCII)
 
 

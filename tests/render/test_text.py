@@ -96,7 +96,7 @@ def test_what_is_unknown_makes_the_peak_a_lower_bound() -> None:
 def test_a_target_too_long_for_the_line_moves_the_range_below() -> None:
     report = replace(resnet50(), target="a_rather_long_name_of_a_training_script.py:build_model")
     first, second = headline(report, 80)
-    assert first == "a_rather_long_n…training_script.py:build_model train step, batch 8: peak 889 MiB"
+    assert first == "a_…name_of_a_training_script.py:build_model train step, batch 8: peak 889 MiB"
     assert second == "  (887 – 902 over 8 orders)"
 
 
@@ -168,3 +168,8 @@ def test_printing_changes_nothing() -> None:
     before = report.to_json()
     as_text(report)
     assert report.to_json() == before
+
+
+def test_ascii_says_nothing_else() -> None:
+    text = "… 3 others\n≥ 1.00 GiB  8×3→8×5\n972 MiB → 49.3 MiB\nfit(…, batch_size=64)\nconv…relu\n"
+    assert to_ascii(text) == "+ 3 others\n>=1.00 GiB  8x3>8x5\n972 MiB ->49.3 MiB\nfit(..., batch_size=64)\nconv~relu\n"

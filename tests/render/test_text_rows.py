@@ -156,7 +156,10 @@ def test_largest_shows_a_single_other_instead_of_counting_it() -> None:
     ("text", "width", "short"),
     [
         ("conv2_block1_3_bn", 17, "conv2_block1_3_bn"),
-        ("conv2_block1_3_bn", 12, "con…ck1_3_bn"),
+        ("conv2_block1_3_bn", 12, "conv2_…3_bn"),
+        ("bidirectionalencoder", 16, "bidir…nalencoder"),
+        ("a_bidirectionalencoder", 16, "a_bid…nalencoder"),
+        ("encoder/layer_3/softmax", 16, "encoder/…softmax"),
         ("abc", 1, "…"),
         ("abc", 0, ""),
     ],
