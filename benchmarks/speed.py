@@ -4,9 +4,12 @@
     python benchmarks/speed.py --runs 5 resnet50 --only whole
     python benchmarks/speed.py --max-ratio 1.6 --min-ops 50000 --max-saved 1.0      exit status 1 if exceeded
 
-Three measurements: `whole` analyses against the floor (a script that only imports, builds and traces), in turns, as
-other work on the machine comes and goes; a `saved` trace analysed anew; the part `after` the trace on graphs that need
-no TensorFlow. Times are wall clock, with the processor time that the process used in brackets.
+    python benchmarks/speed.py --only picture --trace gpt3.graphmem --max-picture 10
+
+Four measurements: `whole` analyses against the floor (a script that only imports, builds and traces), in turns, as
+other work on the machine comes and goes; a `saved` trace analysed anew; the part `after` the trace, and a `picture` of
+the frontier after the analysis, on graphs that need no TensorFlow. Times are wall clock, with the processor time that
+the process used in brackets.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import argparse
 import gc
 import itertools
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -25,7 +29,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CASES = ("resnet50", "transformer")
-PARTS = ("whole", "saved", "after")
+PARTS = ("whole", "saved", "after", "picture")
 
 #: The user's own script: variables are made as always, nothing is hidden from TensorFlow but its GPUs.
 FLOOR = """\
@@ -140,6 +144,34 @@ def saved(name: str, runs: int) -> tuple[float, bool]:
     return median[1], imported
 
 
+def picture(traces: list[str]) -> float:
+    """The largest frontier of a synthetic step and of saved traces; returns the most seconds that one takes."""
+    sys.path[:0] = [str(HERE), str(HERE.parent)]
+    from synthetic import decoder_graph
+
+    from graphmem.graph.store import load_trace
+    from graphmem.render.engines import render_dot
+    from graphmem.render.frontier import MOST, frontier_dot
+    from graphmem.report.build import build_report
+    from graphmem.runtime.simulate import simulate
+
+    most = 0.0
+    print(f"{'frontier of':30}{'ops':>10}{'alive':>10}{'direction':>12}{'nodes':>8}{'to SVG':>10}   (wall clock)")
+    for name in ("synthetic", *traces):
+        graph = decoder_graph(100_000) if name == "synthetic" else load_trace(name)
+        report = build_report(simulate(graph))
+        for direction in ("lr", "tb"):
+            start = time.perf_counter()
+            dot = frontier_dot(report, top=MOST, direction=direction)
+            render_dot(dot, "svg")
+            seconds = time.perf_counter() - start
+            most = max(most, seconds)
+            nodes = len(re.findall(r"^  (?!graph|node|edge)\w+ \[", dot, re.MULTILINE))
+            counts = f"{len(graph.ops):>10,}{len(report.frontier):>10,}{direction:>12}{nodes:>8}"
+            print(f"{Path(name).name:30}{counts}{seconds:>8.2f} s")
+    return most
+
+
 def main() -> int:
     """Measure what is asked for; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -149,6 +181,8 @@ def main() -> int:
     parser.add_argument("--max-ratio", type=float, help="largest ratio of analysis to floor (processor time)")
     parser.add_argument("--min-ops", type=float, help="fewest ops per second after the trace")
     parser.add_argument("--max-saved", type=float, help="most seconds for a saved trace (processor time)")
+    parser.add_argument("--trace", action="append", default=[], help="a saved trace to draw as well; repeatable")
+    parser.add_argument("--max-picture", type=float, help="most seconds for a picture after the analysis")
     given = parser.parse_args()
     names, parts = given.names or list(CASES), given.only or list(PARTS)
     if unknown := set(names) - set(CASES):
@@ -169,6 +203,10 @@ def main() -> int:
         speed = after()
         if given.min_ops and speed < given.min_ops:
             failures.append(f"{speed:,.0f} ops/s after the trace are fewer than {given.min_ops:,.0f}.")
+    if "picture" in parts:
+        seconds = picture(given.trace)
+        if given.max_picture and seconds > given.max_picture:
+            failures.append(f"A picture took {seconds:.2f} s, more than {given.max_picture:g} s.")
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0

@@ -55,8 +55,8 @@ def picture_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Columns of text; or width of pictures: column, page, 84mm, 3.3in."),
         click.option("--depth", type=click.IntRange(min=0), metavar="N",
                      help="Components of layers' names that make a frame of a frontier; default: a few frames."),
-        click.option("--direction", type=click.Choice(DIRECTIONS), default="tb", show_default=True,
-                     help="Where the arrows of a dag go: down, or to the right."),
+        click.option("--direction", type=click.Choice(DIRECTIONS),
+                     help="Where arrows go, down or to the right; default: lr in a frontier, tb in a dag."),
         click.option("--caption", is_flag=True, help="Write a caption beside each picture: FILE.caption.txt or .tex."),
     ]  # fmt: skip
     for option in reversed(decorators):

@@ -20,7 +20,7 @@ DOT_KINDS = ("frontier", "dag")
 """Those that Graphviz draws."""
 
 DIRECTIONS = ("tb", "lr")
-"""Where the arrows of a DAG go: down, or to the right."""
+"""Where arrows go: down, or to the right."""
 
 STACKS = ("role", "scope")
 """What the areas of a timeline are."""
@@ -36,12 +36,12 @@ class Choices:
     """What a user may choose of what is written.
 
     Attributes:
-        top: rows of each list, in text; boxes of a frontier, which shows 15 at most.
+        top: rows of each list, in text; boxes of a frontier, which shows 14 at most.
         picture: one of `KINDS`, for pictures whose name does not say.
         by: one of `STACKS`, for timelines.
         theme: a key of `graphmem.render.themes.THEMES`.
-        direction: one of `DIRECTIONS`, for pictures of the whole DAG.
-        width: of a picture in millimetres; `None`: one column of a paper.
+        direction: one of `DIRECTIONS`, for pictures that Graphviz draws; `None`: to the right in a frontier, else down.
+        width: of a picture in millimetres; `None`: one column of a paper, or both for a frontier with arrows down.
         depth: components of the scopes that make a frame of a frontier; `None`: as many as give a handful of frames.
         caption: whether each picture gets a caption in a file of its own.
 
@@ -55,16 +55,16 @@ class Choices:
     theme: str = "light"
     width: float | None = None
     depth: int | None = None
-    direction: str = "tb"
+    direction: str | None = None
     caption: bool = False
 
     def __post_init__(self) -> None:
         for name, value, known in (
             ("picture", self.picture, KINDS), ("by", self.by, STACKS), ("theme", self.theme, tuple(THEMES)),
-            ("direction", self.direction, DIRECTIONS),
+            ("direction", self.direction, (None, *DIRECTIONS)),
         ):  # fmt: skip
             if value not in known:
-                raise TargetError(f"there is no {name} {value!r}; choose one of {', '.join(known)}.")
+                raise TargetError(f"there is no {name} {value!r}; choose one of {', '.join(filter(None, known))}.")
         if self.width is not None and not NARROWEST_MM <= self.width <= WIDEST_MM:
             raise TargetError(
                 f"a picture {self.width:g} mm wide cannot be drawn; choose {NARROWEST_MM:g} to {WIDEST_MM:g} mm."
@@ -104,7 +104,7 @@ def check_choices(paths: Sequence[str], choices: Choices) -> None:
     given = {
         "--picture": choices.picture != "frontier", "--theme": choices.theme != "light",
         "--width": choices.width is not None, "--depth": choices.depth is not None, "--caption": choices.caption,
-        "--by": choices.by != "role", "--direction": choices.direction != "tb",
+        "--by": choices.by != "role", "--direction": choices.direction is not None,
     }  # fmt: skip
     asked = [name for name, is_given in given.items() if is_given]
     if asked and not drawn:
@@ -115,9 +115,9 @@ def check_choices(paths: Sequence[str], choices: Choices) -> None:
         raise TargetError("--by is for timelines: add --picture timeline.")
     if given["--depth"] and "frontier" not in drawn:
         raise TargetError("--depth is for frontiers: add -o FILE with .svg, .png, .pdf or .dot.")
-    if given["--direction"] and "dag" not in drawn:
-        raise TargetError("--direction is for pictures of the whole DAG: add --picture dag.")
+    if given["--direction"] and not set(DOT_KINDS) & set(drawn):
+        raise TargetError(f"--direction is for a {' or a '.join(DOT_KINDS)}: add --picture.")
     if choices.width is not None and "frontier" in drawn:
         from graphmem.render.frontier import check_width
 
-        check_width(choices.width)
+        check_width(choices.width, choices.direction)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphmem.render.fold import Group
+from graphmem.report.report import FrontierBuffer
 
 FEW, MANY = 4, 10
 """The cut goes deeper until there are this few clusters, and never to more than this many."""
@@ -27,9 +28,9 @@ class Cluster:
     groups: tuple[Group, ...]
 
     @property
-    def bytes(self) -> int:
-        """Sum of the known sizes (bytes)."""
-        return sum(group.bytes for group in self.groups)
+    def buffers(self) -> list[FrontierBuffer]:
+        """What is in them."""
+        return [buffer for group in self.groups for buffer in group.buffers]
 
     def short_name(self, group: Group) -> str:
         """The group's scope without what the cluster's title says already."""
@@ -55,8 +56,8 @@ def words(scope: str) -> list[str]:
     return _WORD_STARTS.split(scope)
 
 
-def cluster(groups: Sequence[Group], depth: int | None = None) -> list[Cluster]:
-    """Cut the groups' scope tree: at `depth` components (0: not at all), else where it gives `FEW` to `MANY` clusters.
+def cluster(groups: Sequence[Group], depth: int | None = None, few: int = FEW) -> list[Cluster]:
+    """Cut the groups' scope tree: at `depth` components (0: not at all), else where it gives `few` to `MANY` clusters.
 
     The cut starts at the top and splits the cluster with most bytes until there are enough. In order of birth.
     """
@@ -66,7 +67,7 @@ def cluster(groups: Sequence[Group], depth: int | None = None) -> list[Cluster]:
         parts = list(_by_start(groups, depth).values())
     else:
         parts = [list(groups)] if groups else []
-        while len(parts) < FEW:
+        while len(parts) < few:
             splits = [(index, _children(part)) for index, part in enumerate(parts)]
             splits = [split for split in splits if _worthwhile(split[1]) and len(split[1]) <= MANY + 1 - len(parts)]
             if not splits:

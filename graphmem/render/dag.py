@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from graphmem.errors import TargetError
-from graphmem.render.boxes import SIZE, escape, quote
 from graphmem.render.colours import mix
+from graphmem.render.markup import FONT, SIZE, escape, quote
 from graphmem.render.textfit import elide_path
 from graphmem.render.themes import THEMES, Theme
 from graphmem.report.report import Report
@@ -68,9 +68,8 @@ def _lines(tensors: networkx.DiGraph, direction: str, width_mm: float | None, lo
     yield "  graph [ranksep=0.2, nodesep=0.1, pad=0.05, margin=0];"
     if width_mm is not None:
         yield f'  graph [size="{width_mm / 25.4:.4f},200"];'
-    font = f'fontname="Helvetica", fontsize={SIZE:g}'
-    yield f'  graph [{font}, fontcolor="{look.ink}", labelloc=b, label=<{_legend(tensors, look)}>];'
-    yield f'  node [shape=box, {font}, color="{look.ink}", margin="0.04,0.02", width=0, height=0];'
+    yield f'  graph [{FONT}, fontcolor="{look.ink}", labelloc=b, label=<{_legend(tensors, look)}>];'
+    yield f'  node [shape=box, {FONT}, color="{look.ink}", margin="0.04,0.02", width=0, height=0];'
     yield f'  edge [color="{look.faint}", penwidth=0.6, arrowsize=0.4];'
     for name, node in tensors.nodes(data=True):
         life = life_of(node, position)

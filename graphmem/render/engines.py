@@ -1,8 +1,8 @@
 """Turn DOT text into SVG, PNG or PDF, with pip's `graphviz-pure` or the system's `dot`.
 
 SVG and PNG come from graphviz-pure where it is installed: it measures and draws text with fonts of its own, so the same
-picture has the same bytes on every machine. PDF comes from the system's `dot` where there is one, since that embeds the
-fonts; elsewhere it is made from the SVG.
+picture has the same bytes on every machine. PDF comes from the system's `dot` where there is one, and Arial or a font
+of its widths, since that embeds the font; elsewhere it is made from the SVG.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def render_dot(dot: str, fmt: str, *, timeout: float = TIMEOUT) -> bytes:
     if fmt not in FORMATS:
         raise TargetError(f"a picture cannot be written as {fmt!r}; choose one of {', '.join(FORMATS)}.")
     pure, system = _pure(), _system()
-    if fmt == "pdf" and system is not None:
+    if fmt == "pdf" and system is not None and _has_arial():
         try:
             return _without_date(_run(system, dot, "pdf", timeout))
         except TargetError:
@@ -59,11 +59,15 @@ def render_dot(dot: str, fmt: str, *, timeout: float = TIMEOUT) -> bytes:
             continue
         if fmt == "png":
             return _with_resolution(picture)
-        svg = _without_comments(picture.decode("utf-8"))
+        svg = _with_fonts(_without_comments(picture.decode("utf-8")))
         return svg.encode() if fmt == "svg" else svg_to_pdf(svg)
     raise failure or TargetError(
         "there is no Graphviz to draw with; `pip install graphviz-pure`, or write a .dot file."
     )
+
+
+_LIKE_ARIAL = ("Arial", "Helvetica", "Liberation Sans", "Arimo", "Nimbus Sans", "TeX Gyre Heros", "FreeSans")
+"""Fonts with the widths of Helvetica."""
 
 
 def find_engine() -> Path | None:
@@ -74,6 +78,18 @@ def find_engine() -> Path | None:
 def _system() -> Path | None:
     found = shutil.which("dot")
     return Path(found) if found else None
+
+
+def _has_arial() -> bool:
+    """Whether text has the widths that pictures count on: fontconfig tells; Windows and macOS have Arial."""
+    asked = shutil.which("fc-match")
+    if asked is None:
+        return True
+    try:
+        done = subprocess.run([asked, "-f", "%{family}", "Arial"], capture_output=True, timeout=TIMEOUT, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return any(name in done.stdout.decode(errors="replace") for name in _LIKE_ARIAL)
 
 
 def _pure() -> Path | None:
@@ -119,3 +135,8 @@ def _without_date(pdf: bytes) -> bytes:
 def _without_comments(svg: str) -> str:
     """SVG without the engine's comments: its version and the names of nodes are no part of the picture."""
     return re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+
+
+def _with_fonts(svg: str) -> str:
+    """SVG that any viewer shows in a font of the right widths, be there Arial or not."""
+    return re.sub(r'(<text [^>]*font-family=")Arial(?=")', r"\1Arial,Helvetica,Liberation Sans,sans-serif", svg)

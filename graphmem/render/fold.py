@@ -91,7 +91,7 @@ def levels(position: int, model: str = "", tiny: float = 0) -> tuple[Key, ...]:
 
     def kind(buffer: FrontierBuffer) -> tuple[Hashable, ...]:
         size = None if buffer.bytes is None else buffer.bytes < tiny
-        return buffer.role, buffer.dtype, size, made_at(buffer, position), read_at(buffer, position)
+        return buffer.phase, buffer.role, buffer.dtype, size, made_at(buffer, position), read_at(buffer, position)
 
     def repeated(buffer: FrontierBuffer) -> Hashable:
         return *kind(buffer), buffer.shape, buffer.bytes, buffer.made_by, skeleton(buffer.scope)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from graphmem.render.boxes import Sheet, escape
 from graphmem.render.colours import in_role_order
+from graphmem.render.frontier_content import held_all_along
+from graphmem.render.markup import TABLE, escape
 from graphmem.render.themes import Theme
 from graphmem.report.report import Report
 from graphmem.units import format_bytes
@@ -13,8 +14,11 @@ from graphmem.units import format_bytes
 _GAP = 14
 """Points between the two sides."""
 
+_WIDEST = 165
+"""Points of one side: figures stay near their words."""
 
-def foot(report: Report, sheet: Sheet) -> str:
+
+def foot(report: Report, total_width: int, theme: Theme, ports: str = "") -> str:
     """Attributes of the node below the boxes: what is alive at the peak, by role, and what the step holds all along.
 
     The boxes add up to the former. The latter are variables, inputs and constants, which no order of the ops can free.
@@ -22,27 +26,20 @@ def foot(report: Report, sheet: Sheet) -> str:
     alive: dict[str, int] = {}
     for buffer in report.frontier:
         alive[buffer.role] = alive.get(buffer.role, 0) + (buffer.bytes or 0)
-    held = {
-        "weight": report.weight_bytes,
-        "optimizer state": report.optimizer_bytes,
-        "other state": report.other_state_bytes,
-        "input": report.argument_bytes,
-        "constant": report.constant_bytes,
-        "output": report.output_bytes,
-    }
-    held = {role: size for role, size in held.items() if size}
-    theme = sheet.theme
+    held = dict(held_all_along(report))
     bound = "≥ " if report.at_least else ""
     left = _entries("alive at the peak", bound, report.step_peak_bytes, alive, theme)
     right = _entries("held all along", "", sum(held.values()), held, theme)
-    width = (sheet.total - _GAP) // 2
+    width = min((total_width - _GAP) // 2, _WIDEST)
+    left_over = f'<td width="{total_width - 2 * width - _GAP}"></td>' if width == _WIDEST else ""
     rows = "".join(
-        f'<tr>{_cells(one, width, theme)}<td width="{_GAP}"></td>{_cells(other, width, theme)}</tr>'
+        f'<tr>{_cells(one, width, theme)}<td width="{_GAP}"></td>{_cells(other, width, theme)}{left_over}</tr>'
         for one, other in zip_longest(left, right)
     )
     total = f"<b>needed in all: {bound}{format_bytes(report.needed_bytes)}</b>"
     rows += f'<tr><td colspan="7" align="right">{total}</td></tr>'
-    return f'label=<<table border="0" cellborder="0" cellspacing="0" cellpadding="1">{rows}</table>>'
+    table = f'<table border="0" cellborder="0" cellspacing="0" cellpadding="1">{rows}</table>'
+    return f"label=<<table {TABLE}>{ports}<tr><td>{table}</td></tr></table>>" if ports else f"label=<{table}>"
 
 
 def _entries(title: str, bound: str, total: int, roles: dict[str, int], theme: Theme) -> list[tuple[str, str, str]]:

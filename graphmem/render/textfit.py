@@ -66,7 +66,15 @@ def wrap_op_type(text: str, width: float, size: float) -> list[str]:
     >>> wrap_op_type("FusedBatchNormGradV3", 50, 7)
     ['FusedBatch', 'NormGradV3']
     """
-    words = _WORD.findall(text)
+    return [elide(line, width, size) for line in wrap(_WORD.findall(text), width, size)]
+
+
+def wrap(words: Sequence[str], width: float, size: float) -> list[str]:
+    """Words, joined as they are, in as few lines of `width` points as can be, all about as long.
+
+    >>> wrap(["16×", "160×", "160×", "32"], 35, 7)
+    ['16×160×', '160×32']
+    """
     lines = _filled(words, width, size)
     while len(lines) > 1:  # as narrow as this number of lines can be: no short word alone on the last one
         widest = max(text_width(line, size) for line in lines)
@@ -74,7 +82,7 @@ def wrap_op_type(text: str, width: float, size: float) -> list[str]:
         if len(narrower) > len(lines) or max(text_width(line, size) for line in narrower) >= widest:
             break
         lines = narrower
-    return [elide(line, width, size) for line in lines]
+    return lines
 
 
 def _filled(words: Sequence[str], width: float, size: float) -> list[str]:

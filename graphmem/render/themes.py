@@ -47,6 +47,11 @@ class Theme:
         """The fill of a role, so pale on `paper` that `ink` is readable on it."""
         return mix(self.fill(role), self.shade, self.paper)
 
+    @property
+    def strip(self) -> str:
+        """The ground of a heading, darker than `band` on light paper and lighter on dark."""
+        return mix(self.faint, 0.28, self.paper)
+
     def hatch(self, role: str) -> str:
         """The pattern of a role, "" for none."""
         return self.hatches.get(role, "")

@@ -298,7 +298,7 @@ class Report:
 
     def render(
         self, path: str, *, force: bool = False, picture: str = "frontier", by: str = "role", theme: str = "light",
-        width: float | None = None, depth: int | None = None, direction: str = "tb",
+        width: float | None = None, depth: int | None = None, direction: str | None = None,
         caption: bool = False,
     ) -> None:  # fmt: skip
         """Write the report to a file; its ending decides the format, see `docs/report.md`.
@@ -311,7 +311,7 @@ class Report:
             theme: "light", "dark" or "print", of a picture.
             width: of a picture, in millimetres; `None`: 84, one column of a paper.
             depth: components of the scopes that make a frame of a frontier; `None`: as gives a handful of frames.
-            direction: where the arrows of a dag go, "tb" (down) or "lr" (right).
+            direction: where arrows go, "tb" (down) or "lr" (right); `None`: right in a frontier, down in a dag.
             caption: whether a caption is written beside a picture.
 
         Raises:

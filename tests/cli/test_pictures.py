@@ -119,3 +119,15 @@ def test_what_needs_the_step_says_so(cli, ending: str) -> None:
 def test_what_does_not_is_written(cli, ending: str) -> None:
     assert cli("peak", "m.py", "-o", f"a{ending}").code == 0
     assert Path(f"a{ending}").stat().st_size > 100
+
+
+def test_arrows_of_a_frontier_go_where_they_are_told(cli) -> None:
+    assert cli("peak", "m.py", "-o", "a.dot").code == 0
+    assert cli("peak", "m.py", "--direction", "lr", "-o", "b.dot").code == 0
+    assert cli("peak", "m.py", "--direction", "tb", "-o", "c.dot", "-o", "c.svg").code == 0
+    plain, right, down = (Path(f"{name}.dot").read_text() for name in "abc")
+    assert plain == right
+    assert "maker0 -> box0 -> reader0" in right
+    assert "maker_box0 -> box0 -> reader_box0" in down
+    assert width_of("c.svg") == pytest.approx(174, abs=0.4)
+    assert cli("peak", "m.py", "--direction", "tb", "--width", "84mm", "-o", "d.svg").code == 2

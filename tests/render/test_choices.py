@@ -60,7 +60,8 @@ def test_a_wrong_choice_is_told(chosen: dict[str, object], said: str) -> None:
         (["a.timeline.svg"], {"depth": 1}, "--depth is for frontiers"),
         (["a.json"], {"depth": 0}, "--depth: no picture is written"),
         (["a.dot"], {"picture": "timeline"}, "a .dot file holds a frontier or a dag"),
-        (["a.svg", "a.timeline.svg"], {"direction": "lr"}, "--direction is for pictures of the whole DAG"),
+        (["a.lifetimes.svg", "a.timeline.svg"], {"direction": "lr"}, "--direction is for a frontier or a dag"),
+        (["a.svg"], {"direction": "tb", "width": 100.0}, "with arrows down is 120 to 300 mm wide, not 100"),
         (["a.timeline.svg", "a.svg"], {"width": 70.0}, "a frontier picture is 83 to 300 mm wide, not 70"),
         (["a.dot"], {"width": 301.0}, "83 to 300 mm wide, not 301"),
     ],
@@ -77,4 +78,6 @@ def test_choices_with_effect_pass() -> None:
     check_choices(["a.timeline.svg"], Choices(width=70.0))
     check_choices(["a.dag.svg", "a.dot"], Choices(direction="lr", theme="dark", caption=True))
     check_choices(["a.dag.svg"], Choices(width=70.0))
+    check_choices(["a.dot", "a.timeline.svg"], Choices(direction="tb"))
+    check_choices(["a.svg"], Choices(direction="lr", width=84.0))
     check_choices([], Choices(top=3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import struct
 import subprocess
@@ -15,6 +16,8 @@ from PIL import Image
 from graphmem.errors import TargetError
 from graphmem.render import engines
 from graphmem.render.engines import DPI, find_engine, render_dot
+from graphmem.render.frontier import frontier_dot
+from tests.render.frontier_cases import CASES
 
 DOT = 'digraph { node [shape=box, fontname="Helvetica", fontsize=7]; a -> b [label="×"]; }\n'
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="9pt" viewBox="0 0 9 9"><!-- made by X --><g/></svg>'
@@ -140,3 +143,44 @@ def test_the_packages_engine_runs_by_itself(path: Path) -> None:
     assert engine is not None
     assert engine.is_absolute()
     assert b"graphviz" in subprocess.run([engine, "-V"], capture_output=True, check=True).stderr
+
+
+@pytest.mark.parametrize(("family", "used"), [("Liberation Sans", True), ("Arial", True), ("DejaVu Sans", False)])
+def test_the_systems_dot_draws_pdf_only_with_a_font_of_the_right_widths(path: Path, family: str, used: bool) -> None:
+    script(path, "echo '%PDF-1.5 of dot'")
+    script(path, f"printf '{family}'", "fc-match")
+    assert (render_dot(DOT, "pdf") == b"%PDF-1.5 of dot\n") is used
+
+
+def test_svg_names_fonts_of_the_same_widths_in_a_row() -> None:
+    svg = render_dot(frontier_dot(CASES["tiny"]()), "svg").decode()
+    assert 'font-family="Arial"' not in svg
+    assert svg.count('font-family="Arial,Helvetica,Liberation Sans,sans-serif"') == svg.count("<text ")
+
+
+SYSTEM = shutil.which("dot")
+
+
+@pytest.mark.skipif(SYSTEM is None or not engines._has_arial(), reason="no Graphviz with a font of Helvetica's widths")
+@pytest.mark.parametrize("direction", ["lr", "tb"])
+@pytest.mark.parametrize("case", ["resnet50", "transformer", "unet"])
+def test_both_engines_lay_a_frontier_out_alike(case: str, direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The width, and the edges of each box, within a few points: each engine measures text by its own means."""
+    dot = frontier_dot(CASES[case](), direction=direction)
+    pure = render_dot(dot, "svg").decode()
+    monkeypatch.setattr(engines, "_pure", lambda: None)
+    system = render_dot(dot, "svg").decode()
+    one, other = boxes(pure), boxes(system)
+    assert list(one) == list(other)
+    assert len(one) >= 3
+    for name, (left, right) in one.items():
+        assert other[name] == pytest.approx((left, right), abs=4), name
+    width = [float(svg.split('width="')[1].split("pt")[0]) for svg in (pure, system)]
+    assert width[0] == pytest.approx(width[1], abs=2)
+
+
+def boxes(svg: str) -> dict[str, tuple[float, float]]:
+    """Name of a box -> its left and its right edge."""
+    found = re.findall(r"<title>(box\d+|others\d+|resident)</title>.*?<polygon[^>]*points=\"([^\"]*)\"", svg, re.DOTALL)
+    edges = {name: [float(point.split(",")[0]) for point in points.split()] for name, points in found}
+    return {name: (min(edges[name]), max(edges[name])) for name in sorted(edges)}
