@@ -79,7 +79,7 @@ def _accumulated(fit: Fit) -> str:
 
 def _modelled(fit: Fit) -> str:
     report = fit.report
-    where = f"{report.device}{f' ({report.card})' if report.card else ''}"
+    where = f"{report.device.upper()}{f' ({report.card})' if report.card else ''}"
     how = "compiled by XLA" if report.runtime == "xla" else f"op by op, {report.allocator['name']} allocator"
     counts = f"full analyses: {fit.analyses}, traces: {fit.traces}"
     return f"{report.step} step on {where}, {how}; {counts}"

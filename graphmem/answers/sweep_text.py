@@ -71,7 +71,7 @@ def _notes(sweep: Sweep) -> tuple[str, ...]:
     if len(same) == 1:
         step, device, card, runtime = same.pop()
         how = "compiled by XLA" if runtime == "xla" else "op by op"
-        notes.append(f"{step.capitalize()} step on {device}{f' ({card})' if card else ''}, {how}.")
+        notes.append(f"{step.capitalize()} step on {device.upper()}{f' ({card})' if card else ''}, {how}.")
     return tuple(notes)
 
 
