@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,54 +26,91 @@ _INITIALIZERS = {
     "VarianceScaling": "drawn",
 }
 
+#: Bytes: one chunk is as good as another, so that counters may be assigned again and again.
+_CHUNK = 256
+
 
 @dataclass(slots=True)
-class _Birth:
-    variable: weakref.ref[Any]
+class _Value:
+    """What a variable holds or held. Times are numbers that TensorFlow counts on, also for each eager tensor made."""
+
+    variable: weakref.ref[Any] | None
     nbytes: int
     how: str
-    until: int = -1
+    made: int
+    dropped: int | None = None
 
 
 class Making:
     """Keeps what is made, without keeping it alive."""
 
     def __init__(self) -> None:
-        self._births: list[_Birth] = []
+        self._values: list[_Value] = []
+        self._current: dict[int, _Value] = {}  # id of a variable that is alive -> what it holds
 
     def add(self, variable: Any, initial_value: Any) -> None:
         """A variable was made of an initial value, a tensor or what computes one."""
         shape = None if variable.shape.rank is None else tuple(variable.shape)
         nbytes = tensor_bytes(variable.dtype.base_dtype.name, shape) or 0
-        number = len(self._births)
-        self._births.append(_Birth(weakref.ref(variable, self._dropped(number)), nbytes, how_made(initial_value)))
+        known = weakref.ref(variable, self._drop(id(variable)))
+        self._hold(variable, _Value(known, nbytes, how_made(initial_value), _now()))
 
-    def _dropped(self, number: int) -> Callable[[Any], None]:
+    def assign(self, variable: Any, value: Any) -> None:
+        """A variable adopts a tensor, which may have been there before it; what it held goes."""
+        old = self._current.get(id(variable))
+        if old is not None and old.nbytes > _CHUNK and old.variable is not None and old.variable() is variable:
+            made = getattr(value, "_id", None)
+            self._hold(variable, _Value(old.variable, old.nbytes, "given", made if isinstance(made, int) else _now()))
+            old.variable, old.dropped = None, _now()
+
+    def _hold(self, variable: Any, value: _Value) -> None:
+        self._values.append(value)
+        self._current[id(variable)] = value
+
+    def _drop(self, key: int) -> Callable[[Any], None]:
         def drop(_: Any) -> None:
-            self._births[number].until = len(self._births)
+            self._current.pop(key).dropped = _now()
 
         return drop
 
     def of(self, variables: list[Any]) -> list[Made]:
-        """The variables given, those of them that were made here, among those that were made and dropped.
+        """The variables given, those of them that were made here, among what was made and dropped.
 
         Args:
             variables: those of a step; `None` for what is none.
         """
         numbers = {id(variable): number for number, variable in enumerate(variables) if variable is not None}
         found = []
-        for birth in self._births:
-            number = numbers.get(id(birth.variable()), -1)
-            if number >= 0 or birth.until >= 0:
-                found.append((birth, number))
-        position = {id(birth): place for place, (birth, _) in enumerate(found)}
-        before = [0]  # how many of those found are among the first so many births
-        for birth in self._births:
-            before.append(before[-1] + (id(birth) in position))
+        for value in sorted(self._values, key=lambda value: value.made):
+            number = -1 if value.variable is None else numbers.get(id(value.variable()), -1)
+            if number >= 0 or value.dropped is not None:
+                found.append((value, number))
+        times = [value.made for value, _ in found]
         return [
-            Made(number, birth.nbytes, birth.how, -1 if birth.until < 0 else before[birth.until])
-            for birth, number in found
+            Made(number, value.nbytes, value.how, -1 if value.dropped is None else bisect_left(times, value.dropped))
+            for value, number in found
         ]
+
+
+@contextmanager
+def assignments_seen(making: Callable[[], Making]) -> Iterator[None]:
+    """Within the block, eager assignments to variables are told to what `making` gives."""
+    import tensorflow as tf
+    from tensorflow.python.ops.resource_variable_ops import ResourceVariable
+
+    assign = ResourceVariable.assign
+
+    @functools.wraps(assign)
+    def assign_seen(self: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        if tf.executing_eagerly():
+            making().assign(self, value)
+        return assign(self, value, *args, **kwargs)
+
+    ResourceVariable.assign = assign_seen
+    try:
+        yield
+    finally:
+        ResourceVariable.assign = assign
 
 
 def how_made(initial_value: Any) -> str:
@@ -90,3 +129,9 @@ def _initializer(value: Callable[[], Any]) -> Any:
         return value.func
     cells = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
     return next((cell for cell in cells if ".initializers" in type(cell).__module__), None)
+
+
+def _now() -> int:
+    from tensorflow.python.framework import ops
+
+    return int(ops.uid())

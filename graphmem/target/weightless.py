@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphmem.target.leftovers import collectable_gradients, kernels
-from graphmem.target.making import Making
+from graphmem.target.making import Making, assignments_seen
 from graphmem.target.process_state import process_state_kept
 
 TINY_BYTES = 4096
@@ -80,6 +80,7 @@ def weightless() -> Iterator[Record]:
             stack.enter_context(tf.variable_creator_scope(create))
             stack.enter_context(_survive_graph_reset(tf, create, stack))
             stack.enter_context(_zero_fills())
+            stack.enter_context(assignments_seen(making))
             stack.enter_context(collectable_gradients())
             yield record
     finally:
