@@ -44,12 +44,14 @@ def run_by(step: Step, settings: Settings, progress: Progress) -> StepGraph | Si
             if settings.runtime == "xla":
                 raise
             why = f"XLA, which the step asks for, does not do: {str(error).rstrip('.')}"
+    from graphmem.runtime.element_shapes import element_shapes
     from graphmem.trace.tracer import ARCHITECTURE, GPU_MEMORY, trace
 
     card = device.card if device.named else None
     graph = trace(
         step, device=device.kind, rewrite=settings.rewrite, progress=progress,
         architecture=card.architecture if card else ARCHITECTURE, gpu_memory=settings.limit or GPU_MEMORY,
+        elements=element_shapes,
     )  # fmt: skip
     graph.info |= {"runtime_why": why, "card": card.name if card else ""}
     return graph

@@ -85,6 +85,7 @@ def _op_by_op(step: Any, folder: Path) -> Any:
     from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
     from graphmem.graph.store import save_trace
+    from graphmem.runtime.element_shapes import element_shapes
     from graphmem.trace.tracer import trace
 
     function: Any = step.function
@@ -93,7 +94,7 @@ def _op_by_op(step: Any, folder: Path) -> Any:
     if isinstance(function, polymorphic_function.Function) and function._jit_compile:
         function = step.function = function._clone(None)
         function._jit_compile = None
-    save_trace(trace(step), str(folder / TRACE))
+    save_trace(trace(step, elements=element_shapes), str(folder / TRACE))
     return function.get_concrete_function(*step.args, **step.kwargs)
 
 

@@ -7,6 +7,7 @@ else once: the figure is then "at least". A branch on an unknown predicate takes
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from graphmem.graph.model import Op
 from graphmem.ops.lists import INDEX_INPUTS
 from graphmem.runtime import values
 from graphmem.runtime.frames import DEAD, Iteration
+from graphmem.runtime.list_values import List
 from graphmem.runtime.plan import Plan
 from graphmem.units import format_bytes
 
@@ -43,11 +45,12 @@ class Branches:
         at_least: whether the step may be larger than what was assumed.
     """
 
-    def __init__(self, plan: Plan, trips: dict[str, int] | None = None) -> None:
+    def __init__(self, plan: Plan, trips: dict[str, int] | None = None, followed: Sequence[int] = ()) -> None:
+        """`followed`: ops besides whose values are wanted."""
         self.plan = plan
         self.trips = trips or {}
         self.index_inputs = [INDEX_INPUTS.get(op.type, -1) for op in plan.graph.ops]
-        self.follows = self._slice()
+        self.follows = self._slice(followed)
         self.assumed: dict[str, None] = {}
         self.at_least = False
         self._known: dict[int, Any] = {}
@@ -65,6 +68,11 @@ class Branches:
         """A small integer tensor of the schedule as a list; `None` if it cannot be told."""
         found = self._known.get(value)
         return None if found is None else [int(item) for item in np.ravel(found)]
+
+    def list_of(self, value: int) -> List | None:
+        """What is known of a list of the schedule; `None` if not even its length."""
+        found = self._known.get(value)
+        return found if isinstance(found, tuple) else None
 
     def evaluate(self, index: int, inputs: list[int], base: int) -> None:
         """An op of the slice ran: work out its outputs if its inputs are known."""
@@ -181,11 +189,12 @@ class Branches:
         name = self.plan.graph.ops[predicate].name
         self.assumed[f"condition {name!r} is unknown: the larger branch ({word}, {size} of tensors) is taken"] = None
 
-    def _slice(self) -> list[bool]:
+    def _slice(self, followed: Sequence[int]) -> list[bool]:
         """The ops that some predicate, or some place in a list, depends on."""
         ops = self.plan.graph.ops
         follows = [False] * len(ops)
-        todo = [ops[index].inputs[1][0] for index, kind in enumerate(self.plan.kinds) if kind == "switch"]
+        todo = list(followed)
+        todo += [ops[index].inputs[1][0] for index, kind in enumerate(self.plan.kinds) if kind == "switch"]
         todo += [ops[index].inputs[place][0] for index, place in enumerate(self.index_inputs) if place >= 0]
         while todo:
             index = todo.pop()

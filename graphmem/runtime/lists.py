@@ -52,8 +52,10 @@ class Lists:
         self.begin(index)
         what = (effect.rule.list_op if effect.rule else "") or "elementwise"
         given = self.of.get(inputs[0]) if inputs and inputs[0] != DEAD else None
-        if what in ("stack", "length"):
+        if what == "stack":
             self.copy_out(effect, given, base)
+        elif what == "length":
+            self._tell(effect, base)
         elif what == "get":
             self._get(effect, given, base)
         elif what == "unpack":
@@ -202,6 +204,13 @@ class Lists:
                 made = made._replace(nbytes=sum(size or 0 for size in sizes))
             if made.nbytes != 0:
                 self._buffers.give(base + slot, self._buffers.new(made))
+
+    def _tell(self, effect: Effect, base: int) -> None:
+        """A list's length, or the shape of its elements: one number where that is not known to TensorFlow either."""
+        made = effect.outputs[0].made
+        if made.nbytes is None:
+            made = made._replace(nbytes=tensor_bytes(self._op.outputs[0].dtype, ()))
+        self._buffers.give(base, self._buffers.new(made))
 
     def put(self, made: TensorList, elements: list[Element]) -> TensorList:
         """Put elements where the op says, else into the first places that are free."""

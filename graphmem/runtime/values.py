@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphmem.graph.model import Op, Tensor
+from graphmem.runtime import list_values
 
 Value = Any
 #: Larger results are not kept: predicates depend on counters, not on tensors.
@@ -29,8 +30,8 @@ def evaluate(op: Op, values: list[Value | None], inputs: list[Tensor]) -> list[V
         return _FROM_SHAPES[op.type](op, inputs)
     if op.type == "Const":
         return _constant(op)
-    if op.type in _ON_LISTS:
-        return _ON_LISTS[op.type](op, values)
+    if op.type in list_values.OPS:
+        return list_values.evaluate(op, values, inputs)
     if op.type in ("LogicalAnd", "LogicalOr") and any(value is None for value in values):
         known = next((value for value in values if value is not None), None)
         decides = known is not None and bool(np.all(known)) == (op.type == "LogicalOr")
@@ -157,57 +158,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "NextIteration": lambda op, value: value,
 }
 
-List = tuple[Value, ...]
-"""The value of a list or an optional: what is known of each element. Pipelines are taken to go on."""
-
-
 def _constant(op: Op) -> list[Value] | None:
     if "_value" in op.attrs:
         return [np.asarray(op.attrs["_value"])]
-    maker = _ON_LISTS.get(op.attrs.get("_made_by", ""))  # an empty list that TensorFlow has folded
-    return maker(op, [None, op.attrs.get("_const_inputs", {}).get("1")]) if maker else None
-
-
-def _reserve(op: Op, values: list[Value | None]) -> list[Value] | None:
-    size = values[1]
-    return None if size is None or int(size) > _LARGEST else [(None,) * int(size)]
-
-
-def _with_item(op: Op, values: list[Value | None]) -> list[Value] | None:
-    held, index, value = values
-    if held is None or index is None or not 0 <= int(index) < _LARGEST:
-        return None
-    place = int(index)
-    longer = held + (None,) * (place + 1 - len(held))
-    return [(*longer[:place], value, *longer[place + 1 :])]
-
-
-def _item(op: Op, values: list[Value | None]) -> list[Value] | None:
-    held, index = values[:2]
-    if held is None or index is None or not 0 <= int(index) < len(held):
-        return None
-    return [held[int(index)]]
-
-
-def _resized(op: Op, values: list[Value | None]) -> list[Value] | None:
-    held, size = values
-    if held is None or size is None or int(size) > _LARGEST:
-        return None
-    return [held[: int(size)] + (None,) * (int(size) - len(held))]
-
-
-_ON_LISTS: dict[str, Callable[[Op, list[Value | None]], list[Value] | None]] = {
-    "EmptyTensorList": lambda op, values: [()],
-    "IteratorGetNextAsOptional": lambda op, values: [(None,) * len(op.attrs.get("output_types", (None,)))],
-    "OptionalFromValue": lambda op, values: [tuple(values)],
-    "OptionalNone": lambda op, values: [()],
-    "OptionalHasValue": lambda op, values: None if values[0] is None else [np.asarray(bool(values[0]))],
-    "OptionalGetValue": lambda op, values: list(values[0]) if values[0] else None,
-    "TensorListReserve": _reserve,
-    "TensorListPushBack": lambda op, values: None if values[0] is None else [(*values[0], values[1])],
-    "TensorListPopBack": lambda op, values: [values[0][:-1], values[0][-1]] if values[0] else None,
-    "TensorListSetItem": _with_item,
-    "TensorListGetItem": _item,
-    "TensorListResize": _resized,
-    "TensorListLength": lambda op, values: None if values[0] is None else [np.asarray(len(values[0]))],
-}
+    return list_values.empty(op.attrs.get("_made_by", ""), op.attrs.get("_const_inputs", {}).get("1"))

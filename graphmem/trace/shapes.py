@@ -5,14 +5,15 @@ shape function has what it needs:
 
 * an `_Arg` that holds a variable's handle becomes a `VarHandleOp` of the shape noted on the `_Arg`;
 * any other `_Arg` becomes a `Placeholder` of the argument's shape;
-* the loop's `Merge` becomes an `Identity` of its `Enter` side, which cuts the cycle: TensorFlow's while loops keep the
-  shape of what they carry, save where shape invariants say otherwise (then the shape is unknown anyway).
+* the loop's `Merge` reads its `Enter` side alone, which cuts the cycle: TensorFlow's while loops keep the shape of what
+  they carry, save where shape invariants say otherwise (then the shape is unknown anyway). It becomes an `Identity`,
+  unless the loop changes a number: the first iteration's must not be taken for that of all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -23,23 +24,32 @@ from tensorflow.python.framework.ops import Operation
 from tensorflow.python.util import _pywrap_util_port
 
 from graphmem.errors import InternalError, TargetError
-from graphmem.trace import crosses, elements
+from graphmem.trace import carried, crosses, elements
 from graphmem.trace.placement import COPY
 from graphmem.trace.splice import CALL, RETURN
 
 Shape = tuple["int | None", ...] | None
 
+#: They say of what shape is what they refer to, which a `Merge` forgets.
+_HANDLES = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
+
 #: So often what an object holds is looked up again, as what one holds may come out of another.
 _ROUNDS = 4
 
 
-def infer(graph_def: Any, argument_shapes: list[Shape], traced: Any = None) -> dict[str, list[tuple[str, Shape]]]:
+def infer(
+    graph_def: Any,
+    argument_shapes: list[Shape],
+    traced: Any = None,
+    told: Mapping[str, Sequence[tuple[int | None, ...]]] | None = None,
+) -> dict[str, list[tuple[str, Shape]]]:
     """(dtype, shape) of each output of each node of a GraphDef.
 
     Args:
         graph_def: the executed graph.
         argument_shapes: shapes of the step's inputs and captures, by the `index` of their `_Arg` node.
         traced: the FuncGraph that was traced: it knows the shapes of calls that TensorFlow does not inline.
+        told: node name -> shapes of its outputs, where they are known from elsewhere.
 
     Returns:
         node name -> one (TensorFlow dtype name, shape) per output; unknown dimensions are `None`.
@@ -47,6 +57,10 @@ def infer(graph_def: Any, argument_shapes: list[Shape], traced: Any = None) -> d
     changed = _with_known_sources(graph_def, argument_shapes)
     if traced is not None:
         _shape_calls(changed, traced)
+    for node in changed.node:
+        if told and node.name in told:
+            del node.attr["_output_shapes"].list.shape[:]
+            node.attr["_output_shapes"].list.shape.extend(tf.TensorShape(shape).as_proto() for shape in told[node.name])
     found = _inferred(changed)
     for _ in range(_ROUNDS):
         if not elements.tell(changed, found) | crosses.tell(changed, found):
@@ -99,6 +113,7 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
     changed.CopyFrom(graph_def)
     _skip_calls(changed)
     next_iterations = {node.name for node in changed.node if node.op == "NextIteration"}
+    numbers = carried.changing(changed) if next_iterations else ()
     for node in changed.node:
         if node.op == "_Arg":
             position = node.attr["index"].i
@@ -107,9 +122,13 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
             data = [name for name in node.input if not name.startswith("^")]
             forward = [name for name in data if name.partition(":")[0] not in next_iterations]
             if len(forward) < len(data):
-                node.op = "Identity"
                 del node.input[:]
                 node.input.append(forward[0])
+                if node.name in numbers and node.attr["T"].type not in _HANDLES:
+                    node.attr["N"].i = 1
+                else:
+                    node.op = "Identity"
+                    del node.attr["N"]
         elif node.op in ("Enter", "Exit"):
             node.op = "Identity"
         elif node.op == COPY:

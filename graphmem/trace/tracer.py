@@ -38,6 +38,9 @@ from graphmem.version import __version__
 #: Grappler does not start to have tensors wait in the host's.
 ARCHITECTURE, GPU_MEMORY = "8.0", 1 << 40
 
+#: So often shapes are inferred at most: what comes out of one list may be in another.
+_ROUNDS = 4
+
 
 def trace(
     step: Step,
@@ -47,6 +50,7 @@ def trace(
     architecture: str = ARCHITECTURE,
     gpu_memory: int = GPU_MEMORY,
     progress: Callable[[str], None] = lambda text: None,
+    elements: Callable[[StepGraph], dict[str, list[tuple[int | None, ...]]]] = lambda graph: {},
 ) -> StepGraph:
     """Trace a step as the executor of a device would run it. Nothing of the step is executed.
 
@@ -58,6 +62,8 @@ def trace(
         gpu_memory: bytes that TensorFlow may take of the GPU's memory (virtual_cluster.cc): where Grappler thinks that
             the step needs more, it has tensors wait in host memory.
         progress: told what goes on, a few words each.
+        elements: tells shapes of what comes out of lists that the graph so far lacks, by the op's name
+            (`graphmem.runtime.element_shapes`).
 
     Returns:
         The graph; its `info` says what was traced: target, step, batch, facts, notes, versions, device, rewrites.
@@ -85,7 +91,12 @@ def trace(
     captured = variables.captured(concrete, step, seen)
     given = [argument.shape for argument in arguments] + [variable.shape for variable in captured]
     host = placement.memory_types if device == "gpu" else None
-    graph = fold.fold_constants(build.build(executed, shapes.infer(executed, given, concrete.graph), host))
+    told: dict[str, list[tuple[int | None, ...]]] = {}
+    for _ in range(_ROUNDS):
+        graph = fold.fold_constants(build.build(executed, shapes.infer(executed, given, concrete.graph, told), host))
+        if not (more := elements(graph)):
+            break
+        told |= more
     graph.arguments, graph.variables, graph.made = arguments, captured, variables.made(concrete)
     _refer(graph)
     left = clusters.launch_clusters(graph, executed, library, progress) if device == "cpu" else []

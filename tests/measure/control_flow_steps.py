@@ -142,9 +142,9 @@ def gradients_in_loop() -> Any:
     return run, (uniform((4, 64, 64)),)
 
 
-def written(x: Any, w: Any, times: int, **options: Any) -> Any:
+def written(x: Any, w: Any, times: int, size: int | None = None, **options: Any) -> Any:
     """A TensorArray that a loop fills with `relu(x @ w)`."""
-    array = tf.TensorArray(tf.float32, times, **options)
+    array = tf.TensorArray(tf.float32, times if size is None else size, **options)
     return tf.while_loop(lambda i, a: i < times, lambda i, a: (i + 1, a.write(i, tf.nn.relu(x @ w))), (0, array))[1]
 
 
@@ -173,6 +173,63 @@ def unstacked() -> Any:
         )[1]
 
     return trained(body, 8, 32, 64)
+
+
+def grown(x: Any, w: Any, times: int, **options: Any) -> Any:
+    """A TensorArray that grows as a loop fills it with `relu(x @ w)`."""
+    return written(x, w, times, size=0, dynamic_size=True, **options)
+
+
+@step
+def grown_and_stacked() -> Any:
+    return trained(lambda x, w: grown(x, w, 6).stack(), 64, 64)
+
+
+@step
+def grown_and_joined() -> Any:
+    return trained(lambda x, w: grown(x, w, 6, element_shape=(64, 64)).concat(), 64, 64)
+
+
+@step
+def grown_and_gathered() -> Any:
+    return trained(lambda x, w: grown(x, w, 6, clear_after_read=False).gather([0, 3]), 64, 64)
+
+
+@step
+def grown_by_its_size() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        def longer(i: Any, h: Any, array: Any) -> Any:
+            h = tf.tanh(h @ w)
+            return i + 1, h, array.write(array.size(), h)
+
+        array = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        return tf.while_loop(lambda i, h, array: i < 5, longer, (0, x, array))[2].stack()
+
+    return trained(body, 64, 64)
+
+
+@step
+def grown_by_rows_of_other_lengths() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        array = tf.TensorArray(tf.float32, 0, dynamic_size=True, infer_shape=False)
+        return tf.while_loop(
+            lambda i, array: i < 4,
+            lambda i, array: (i + 1, array.write(i, tf.nn.relu(x[: 8 * (i + 1)] @ w))),
+            (0, array),
+        )[1].concat()
+
+    return trained(body, 64, 64)
+
+
+@step
+def split_and_read() -> Any:
+    def body(x: Any, w: Any) -> Any:
+        array = tf.TensorArray(tf.float32, 4).split(x, [16, 16, 16, 16])
+        return tf.while_loop(
+            lambda i, h: i < 4, lambda i, h: (i + 1, tf.tanh(h + array.read(i) @ w)), (0, tf.zeros((16, 64)))
+        )[1]
+
+    return trained(body, 64, 64)
 
 
 @step

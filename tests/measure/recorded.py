@@ -86,6 +86,7 @@ def record_one(target: Any, args: tuple[Any, ...]) -> tuple[StepGraph, list[Even
     import tensorflow as tf
 
     from graphmem.measure.recorder import record
+    from graphmem.runtime.element_shapes import element_shapes
     from graphmem.target.objects import step_of_object
     from graphmem.target.step import Options
     from graphmem.target.weightless import ordinary
@@ -95,7 +96,7 @@ def record_one(target: Any, args: tuple[Any, ...]) -> tuple[StepGraph, list[Even
         step = step_of_object((target, args), Options(), "step", set())
         if not isinstance(step.function, tf.types.experimental.PolymorphicFunction):
             step.function = tf.function(step.function)
-        graph = trace(step)
+        graph = trace(step, elements=element_shapes)
         concrete = step.function.get_concrete_function(*step.args, **step.kwargs)
     own = step.args if _has_iterator(step.args) else args
     tensors = [item for item in tf.nest.flatten(own, expand_composites=True) if isinstance(item, tf.Tensor)]

@@ -32,6 +32,11 @@ LOOPS = {
     "stacked": [32],
     "stacked_with_gradient": [6, 6],
     "unstacked": [8, 8],
+    "grown_and_stacked": [6, 6],
+    "grown_and_joined": [6, 6],
+    "grown_and_gathered": [6, 6],
+    "grown_by_its_size": [5, 5],
+    "split_and_read": [4, 4],
     "scattered_and_gathered": [],
     "unknown_condition": [],
     "known_condition": [],
@@ -92,6 +97,10 @@ STEADY = [
     "maximum_iterations",
     "length_from_data",
     "stacked",
+    "grown_and_stacked",
+    "grown_and_joined",
+    "grown_and_gathered",
+    "grown_by_its_size",
     "scattered_and_gathered",
     "unknown_condition",
     "known_condition",
@@ -120,7 +129,7 @@ ORDERS = 30
 
 @pytest.fixture(scope="module")
 def recorded() -> Recorded:
-    return record_all(MODULE, list(LOOPS))
+    return record_all(MODULE, [*LOOPS, "grown_by_rows_of_other_lengths"])
 
 
 _drawn: dict[str, list[Simulation]] = {}
@@ -175,6 +184,13 @@ def test_a_stack_and_its_elements_are_alive_together(recorded: Recorded) -> None
     drawn, _, done = predicted("stacked", recorded)
     elements = 32 * 64 * 64 * 4
     assert 2 * elements < done.peak == drawn[0].peak < 2 * elements + 100
+
+
+def test_what_is_of_another_size_in_each_iteration_is_named(recorded: Recorded) -> None:
+    _, report, done = predicted("grown_by_rows_of_other_lengths", recorded)
+    assert report.at_least
+    assert {"while/body/_1/while/matmul:0", "TensorListConcatV2:0"} <= set(report.unknown_sizes)
+    assert report.step_peak_bytes <= done.peak
 
 
 def test_a_loop_of_unknown_length_is_named_with_its_line(recorded: Recorded) -> None:
