@@ -111,11 +111,12 @@ def _joined(groups: dict[str, list[int]], alive: dict[str, int], most: int) -> d
 
 
 def common_scope(report: Report) -> str:
-    """The path that nearly all bytes of the peak share, with a slash at its end; "" if there is none."""
+    """The path that nearly all bytes that layers made share, with a slash at its end; "" if there is none."""
     prefix, depth = "", 1
+    layers = report.step_peak_bytes - sum(row.own for row in report.by_scope if not row.scope)
     while True:
         inside = [row for row in report.by_scope if row.depth == depth and row.scope.startswith(prefix)]
-        large = [row for row in inside if row.bytes > 0.9 * report.step_peak_bytes and row.own < 0.1 * row.bytes]
+        large = [row for row in inside if row.bytes > 0.9 * layers and row.own < 0.1 * row.bytes]
         below = large and any(
             row.depth == depth + 1 and row.scope.startswith(large[0].scope) for row in report.by_scope
         )

@@ -178,6 +178,17 @@ def test_what_comes_before_the_first_bytes_has_no_phase_of_its_own() -> None:
     assert bands([], []) == []
 
 
+def test_what_moves_next_to_nothing_has_no_phase_of_its_own_and_what_moves_much_has() -> None:
+    """Variables that the update reads early are 1 byte each; a forward op late in the update makes most of all."""
+    phases = [("forward", 0, 10), ("update", 10, 30), ("forward", 30, 50), ("update", 50, 60), ("forward", 60, 70),
+              ("update", 70, 100)]  # fmt: skip
+    total = [1] * 10 + [2] * 20 + list(range(10, 210, 10)) + [100] * 5 + [50] * 5 + [1000] * 10 + [10] * 30
+    assert bands(phases, total, count=10) == [("forward", 0, 50), ("update", 50, 60), ("forward", 60, 70),
+                                              ("update", 70, 100)]  # fmt: skip
+    total[60:70] = [60] * 10
+    assert bands(phases, total, count=10) == [("forward", 0, 50), ("update", 50, 100)]
+
+
 def test_bands_follow_the_bytes() -> None:
     """Ten update ops that move nothing beside two that allocate: the stretch is a forward one."""
     total = [0] * 5 + [100, 200] + [200] * 5

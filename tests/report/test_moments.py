@@ -32,6 +32,15 @@ def test_layers_are_those_below_what_all_share_joined_by_name() -> None:
     assert max(curves["block0…"]) >= 4 * MIB
 
 
+def test_what_is_in_no_layer_does_not_hide_what_layers_share() -> None:
+    graph = tower(layers=8)
+    for op in graph.ops[:4]:
+        op.scope = ""
+    report = report_of(graph)
+    assert common_scope(report) == "tower/"
+    assert {NO_LAYER, "block1_4"} <= set(timeline_by_layer(report))
+
+
 def test_what_is_not_shown_is_added_up() -> None:
     report = report_of(tower(layers=16))
     curves = timeline_by_layer(report, most=2)
