@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from graphmem.answers.sweep_text import as_table
 from graphmem.errors import TargetError
 from graphmem.render.caption import caption
 from graphmem.render.choices import Choices
 from graphmem.render.output import caption_path, write_reports
 from graphmem.render.peak_table import peak_table
-from graphmem.render.tables import AtLeast
+from graphmem.render.tables import AtLeast, as_latex
 from graphmem.units import format_bytes
+from tests.answers.test_compare import comparison
+from tests.answers.test_sweep import example
 from tests.example_reports import CASES, mlp, resnet50, transformer, with_timeline
 from tests.markdown import ROOT, blocks
 from tests.steps import report_of, tower
@@ -108,14 +111,36 @@ def test_what_is_written_for_latex_is_balanced(tmp_path: Path) -> None:
         assert bare.count("{") == bare.count("}")
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX: apt-get install texlive-latex-recommended")
+needs_latex = pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="no LaTeX: apt-get install texlive-latex-recommended"
+)
+
+
+def compiled(folder: Path) -> str:
+    """What LaTeX says of paper.tex."""
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper.tex"]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stdout[-3000:]
+    return run.stdout
+
+
+@needs_latex
 def test_the_document_compiles_to_one_page(tmp_path: Path) -> None:
     written_for_latex(tmp_path)
-    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper.tex"]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0, run.stdout[-3000:]
-    assert "Output written on paper.pdf (1 page" in run.stdout
-    assert "Overfull" not in run.stdout
+    said = compiled(tmp_path)
+    assert "Output written on paper.pdf (1 page," in said
+    assert "Overfull" not in said
+
+
+@needs_latex
+def test_the_tables_of_compare_and_sweep_compile_in_the_same_document(tmp_path: Path) -> None:
+    document = written_for_latex(tmp_path)
+    comparison().render(str(tmp_path / "estimates.tex"))
+    (tmp_path / "sweep.tex").write_text(as_latex(as_table(example())))
+    more = "".join(f"\\begin{{table}}\n\\input{{{name}}}\n\\end{{table}}\n" for name in ("estimates.tex", "sweep.tex"))
+    wide = document.replace("\\documentclass[twocolumn]", "\\documentclass")
+    (tmp_path / "paper.tex").write_text(wide.replace("\\end{document}", f"{more}\\end{{document}}"))
+    assert "Output written on paper.pdf (2 pages," in compiled(tmp_path)
 
 
 def test_the_citation_file_names_this_version() -> None:
