@@ -146,14 +146,14 @@ class Argument:
     nbytes: int | None
 
 
-MAKING = ("filled", "scaled", "drawn", "orthogonal", "given")
+MAKING = ("filled", "scaled", "drawn", "orthogonal", "given", "batch")
 """How initial values are made: filled with a number; ones times a number; random numbers, scaled and shifted; such a
-matrix made orthogonal; a tensor that is there already."""
+matrix made orthogonal; a tensor that is there already. "batch" is no variable, but all the step's arguments."""
 
 
 @dataclass(slots=True)
 class Made:
-    """A variable that the program made before the step.
+    """A variable that the program made before the step, or its batch.
 
     Attributes:
         variable: its index in `StepGraph.variables`; -1: none of the step's.
@@ -177,7 +177,8 @@ class StepGraph:
         variables: all that the step captures, and the model's own that it never reads.
         arguments: the step's inputs.
         info: what was traced and how, for the report: see `graphmem.trace.tracer.trace`.
-        made: in order, the step's variables as far as it is known how they were made, and those that were dropped.
+        made: in order, the step's variables as far as it is known how they were made, those that were dropped, and the
+            batch if it is known when it was made.
     """
 
     ops: list[Op]

@@ -166,7 +166,7 @@ def _made_once(graph: StepGraph) -> Iterator[Broken]:
     for place, one in enumerate(graph.made):
         if not -1 <= one.variable < len(graph.variables) or one.nbytes < 0:
             yield "the program", f"it makes {one.nbytes} bytes of variable {one.variable} of {len(graph.variables)}"
-        if one.how not in MAKING:
+        if one.how not in MAKING or (one.how == "batch" and one.variable >= 0):
             yield "the program", f"it makes a variable in the way {one.how!r}"
         if one.until != -1 and not place < one.until <= len(graph.made):
             yield "the program", f"it drops variable {place} after {one.until} of {len(graph.made)}"

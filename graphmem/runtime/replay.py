@@ -102,7 +102,7 @@ class Replay:
     # --- before the step
 
     def _program(self) -> None:
-        """Variables in the order in which they were made, a batch before the optimizer's.
+        """Variables and a batch in the order in which they were made.
 
         Those of which that is not known: weights first, then all others last, in the order in which the step has them.
         """
@@ -118,21 +118,28 @@ class Replay:
 
     def _make_known(self, made: list[Made]) -> None:
         dropped: dict[int, list[int]] = {}  # number of variables made -> the buffers that go then
-        batch = False
-        for count, one in enumerate(made):
-            if not batch and one.variable >= 0 and self.graph.variables[one.variable].role == "optimizer state":
-                batch = True
-                self._batch()
+        batch = self._batch_before(made)
+        for count in range(len(made) + 1):
             for buffer in dropped.pop(count, ()):
                 self.allocator.free(buffer)
+            if count == batch:
+                self._batch()
+            if count == len(made) or made[count].how == "batch":
+                continue
+            one = made[count]
             if one.variable >= 0:
                 self._variable(one.variable, one.how)
             else:
                 dropped.setdefault(one.until, []).extend(self._value(one.how, one.nbytes, None))
-        for buffer in dropped.pop(len(made), ()):
-            self.allocator.free(buffer)
-        if not batch:
-            self._batch()
+
+    def _batch_before(self, made: list[Made]) -> int:
+        """When the batch is made, if not told: before the first variable of the optimizer, else last."""
+        roles = ["batch" if one.how == "batch" else self._role(one.variable) for one in made]
+        places = (roles.index(role) for role in ("batch", "optimizer state") if role in roles)
+        return next(places, len(made))
+
+    def _role(self, variable: int) -> str:
+        return self.graph.variables[variable].role if variable >= 0 else ""
 
     def _batch(self) -> None:
         for argument in self.graph.arguments:

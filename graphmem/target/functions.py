@@ -34,6 +34,9 @@ def step_of_pair(function: Callable[..., Any], args: Any, options: Options, targ
     """
     import tensorflow as tf
 
+    from graphmem.target.weightless import making
+
+    making().examples(tf.nest.flatten(args, expand_composites=True))
     named = args if isinstance(args, dict) else {}
     inputs = tf.nest.map_structure(spec_of, (() if named else tuple(args), named))
     if options.batch is not None:

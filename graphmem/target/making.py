@@ -47,6 +47,7 @@ class Making:
     def __init__(self) -> None:
         self._values: list[_Value] = []
         self._current: dict[int, _Value] = {}  # id of a variable that is alive -> what it holds
+        self._batch: _Value | None = None
 
     def add(self, variable: Any, initial_value: Any) -> None:
         """A variable was made of an initial value, a tensor or what computes one."""
@@ -62,6 +63,11 @@ class Making:
             made = getattr(value, "_id", None)
             self._hold(variable, _Value(old.variable, old.nbytes, "given", made if isinstance(made, int) else _now()))
             old.variable, old.dropped = None, _now()
+
+    def examples(self, tensors: list[Any]) -> None:
+        """The step is called with these tensors: the largest one tells when its batch was made."""
+        made = [(int(tensor.shape.num_elements() or 0), tensor._id) for tensor in tensors if hasattr(tensor, "_id")]
+        self._batch = _Value(None, 0, "batch", max(made)[1]) if made else None
 
     def _hold(self, variable: Any, value: _Value) -> None:
         self._values.append(value)
@@ -81,9 +87,10 @@ class Making:
         """
         numbers = {id(variable): number for number, variable in enumerate(variables) if variable is not None}
         found = []
-        for value in sorted(self._values, key=lambda value: value.made):
+        values = [*self._values, *([self._batch] if self._batch else [])]
+        for value in sorted(values, key=lambda value: value.made):
             number = -1 if value.variable is None else numbers.get(id(value.variable()), -1)
-            if number >= 0 or value.dropped is not None:
+            if number >= 0 or value.dropped is not None or value is self._batch:
                 found.append((value, number))
         times = [value.made for value, _ in found]
         return [

@@ -164,6 +164,7 @@ def test_variables_have_a_role_of_their_own_and_a_real_owner():
         ([Made(-2, 4, "drawn")], "it makes 4 bytes of variable -2 of 1"),
         ([Made(0, -4, "drawn")], "it makes -4 bytes of variable 0 of 1"),
         ([Made(0, 4, "grown")], "it makes a variable in the way 'grown'"),
+        ([Made(0, 4, "batch")], "it makes a variable in the way 'batch'"),
         ([Made(0, 4, "drawn", until=0)], "it drops variable 0 after 0 of 1"),
         ([Made(0, 4, "drawn", until=2)], "it drops variable 0 after 2 of 1"),
     ],

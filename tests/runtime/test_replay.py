@@ -78,7 +78,18 @@ def test_variables_are_made_in_the_order_of_the_program_and_the_batch_comes_befo
     recorder = Recorder()
     replay(in_order(b.returns()), recorder)
     a, dropped, bias = [64, HANDLE], [8, 4, -8, HANDLE], [8, 16, 16, -16, -8, HANDLE]
-    assert recorder.asked == [*a, *dropped, *bias, 1024, -4, -HANDLE, 8, 32, -8, HANDLE]
+    assert recorder.asked == [*a, *dropped, *bias, -4, -HANDLE, 1024, 8, 32, -8, HANDLE]
+
+
+def test_the_batch_is_made_when_the_program_makes_it_or_last():
+    for place, made in ((0, [Made(-1, 0, "batch"), Made(0, 64, "given")]), (2, [Made(0, 64, "given")])):
+        b = Builder()
+        b.argument("x", 1024)
+        b.variable("w", 64)
+        b.graph.made = made
+        recorder = Recorder()
+        replay(in_order(b.returns()), recorder)
+        assert recorder.asked.index(1024) == place
 
 
 def test_an_orthogonal_matrix_takes_its_factors():

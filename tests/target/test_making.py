@@ -7,8 +7,9 @@ tf = pytest.importorskip("tensorflow")
 import keras  # noqa: E402
 
 from graphmem.graph.model import Made  # noqa: E402
+from graphmem.target.functions import step_of_pair  # noqa: E402
 from graphmem.target.making import Making, how_made  # noqa: E402
-from graphmem.target.step import Step  # noqa: E402
+from graphmem.target.step import Options, Step  # noqa: E402
 from graphmem.target.weightless import making, weightless  # noqa: E402
 from graphmem.trace.tracer import trace  # noqa: E402
 
@@ -116,3 +117,14 @@ def test_a_tensor_that_is_assigned_takes_the_place_of_what_the_variable_held():
     with weightless():
         pass
     assert tf.Variable.assign is assign
+
+
+def test_a_step_and_its_example_tensors_tell_when_the_batch_was_made():
+    with weightless():
+        first = tf.Variable(tf.ones(100), name="first")
+        x = tf.ones((8, 4))
+        second = tf.Variable(tf.ones(100), name="second")
+        step = step_of_pair(tf.function(lambda x, k: k * x * first[0] + second[0]), (x, 3), Options(), "step")
+        graph = trace(step)
+    order = [graph.variables[one.variable].name if one.variable >= 0 else one.how for one in graph.made]
+    assert order == ["first", "batch", "second"]
