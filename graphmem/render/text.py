@@ -165,14 +165,19 @@ def _roles(console: Console, report: Report, width: int) -> None:
          _share(size, report.step_peak_bytes)]
         for role, size in report.by_role.items()
     ]  # fmt: skip
+    totals = [size_cell(report.by_phase[name]) for name in phases]
+    totals += [format_bytes(report.step_peak_bytes), _share(1, 1)]
     room = width - 2 - sum(2 + max(9, *map(len, column)) for column in zip(*rows, strict=True))
-    table = _grid("left", *["right"] * (len(phases) + 2), *(["left"] if room >= _NARROWEST_BAR else []))
-    table.add_row("role", *phases, "bytes", "share", style="dim")
+    columns = zip(["role", *phases, "bytes", "share"], ["step peak", *totals], *rows, strict=True)
+    if sum(2 + max(map(len, column)) for column in columns) > width:  # a share is the first that can be missed
+        rows, totals = [row[:-1] for row in rows], totals[:-1]
+    headings = [*phases, "bytes", "share"][: len(totals)]
+    table = _grid("left", *["right"] * len(totals), *(["left"] if room >= _NARROWEST_BAR else []))
+    table.add_row("role", *headings, style="dim")
     for (role, *cells), size in zip(rows, report.by_role.values(), strict=True):
         drawn = _bar(role, size, report.step_peak_bytes, min(room, _WIDEST_BAR))
         table.add_row(_painted(role), *cells, *([drawn] if room >= _NARROWEST_BAR else []))
-    totals = [size_cell(report.by_phase[name]) for name in phases]
-    table.add_row("step peak", *totals, format_bytes(report.step_peak_bytes), _share(1, 1), style="bold")
+    table.add_row("step peak", *totals, style="bold")
     title = "What the step peak is" + (", by the pass that made it" if phases else "")
     _section(console, title, table, where_is_the_peak(report))
 

@@ -173,3 +173,12 @@ def test_printing_changes_nothing() -> None:
 def test_ascii_says_nothing_else() -> None:
     text = "… 3 others\n≥ 1.00 GiB  8×3→8×5\n972 MiB → 49.3 MiB\nfit(…, batch_size=64)\nconv…relu\n"
     assert to_ascii(text) == "+ 3 others\n>=1.00 GiB  8x3>8x5\n972 MiB ->49.3 MiB\nfit(..., batch_size=64)\nconv~relu\n"
+
+
+def test_the_narrowest_page_has_whole_figures() -> None:
+    sizes = {"forward": 17 * MIB, "backward": 29 * MIB, "update": 72 * 1024}
+    frontier = [buffer(size, (size // 4,), "activation", phase, phase, "Mul") for phase, size in sizes.items()]
+    text = as_text(report_of(frontier), width=60)
+    (total,) = [line for line in text.splitlines() if line.startswith("  step peak   ")]
+    assert total.split() == ["step", "peak", "17.0", "MiB", "29.0", "MiB", "72.0", "KiB", "46.1", "MiB"]
+    assert "100.0 %" in as_text(report_of(frontier), width=80)
