@@ -116,14 +116,22 @@ def _besides(report: dict[str, Any], runs: list[dict[str, Any]]) -> int:
 
 
 def matched_bytes(report: dict[str, Any], runs: list[dict[str, Any]]) -> float:
-    """Part of the bytes listed at the middle measurement's peak that a predicted buffer of the same op and size has."""
+    """Part of the bytes listed at the middle measurement's peak that a predicted buffer of the same op and size has.
+
+    What Eigen asks for by itself comes without the name of an op: its size has to do.
+    """
     top = next(run for run in runs if "top" in run)["top"]
     predicted = Counter((buffer["bytes"], bare(buffer["tensor"])) for buffer in report["frontier"])
+    nameless = []
     found = 0
     for size, op, *_ in top:
         if predicted[size, bare(op)]:
             predicted[size, bare(op)] -= 1
             found += size
+        elif not op:
+            nameless.append(size)
+    spare = Counter(size for size, _ in predicted.elements())
+    found += sum(size for size in (Counter(nameless) & spare).elements())
     return found / max(1, sum(size for size, *_ in top))
 
 

@@ -109,7 +109,8 @@ def compare_tensors(number: int, run: Run, drawn: Sequence[Simulation]) -> Tenso
     simulation, rows, matched = _nearest(done.peak, done.alive, drawn)
     names = _names(simulation.graph)
     types = {names[op.name]: op.type for op in simulation.graph.ops}
-    real, ours = Counter(done.alive), _buffers(rows, names)
+    ours = _buffers(rows, names)
+    real = _named(Counter(done.alive), ours)
     differences = [
         Difference(held.op, types.get(held.op, NOT_IN_GRAPH), held.nbytes, count)
         for held, count in ((held, real[held] - ours[held]) for held in real | ours)
@@ -143,7 +144,8 @@ def _nearest(
     for simulation in drawn:
         if abs(simulation.peak - peak) <= least + SAME * peak:
             rows = frontier(simulation)
-            matched = real & _buffers(rows, _names(simulation.graph))
+            ours = _buffers(rows, _names(simulation.graph))
+            matched = _named(real, ours) & ours
             if best is None or _nbytes(matched) > _nbytes(best[2]):
                 best = simulation, rows, matched
     assert best is not None
@@ -157,6 +159,18 @@ def _names(graph: StepGraph) -> dict[str, str]:
 
 def _buffers(rows: Iterable[FrontierBuffer], names: dict[str, str]) -> Counter[Held]:
     return Counter(Held(names.get(row.op, row.op), row.bytes) for row in rows if row.bytes is not None)
+
+
+def _named(real: Counter[Held], ours: Counter[Held]) -> Counter[Held]:
+    """The same, where what Eigen asks for by itself, without a name, has that of a predicted buffer of its size."""
+    spare, named = ours - real, Counter(real)
+    for held in (held for held in real if not held.op):
+        for other in (other for other in spare if other.nbytes == held.nbytes):
+            taken = max(0, min(named[held] - ours[held], spare[other]))
+            named[held] -= taken
+            named[other] += taken
+            spare[other] -= taken
+    return +named
 
 
 def _nbytes(buffers: Counter[Held]) -> int:

@@ -125,6 +125,11 @@ def test_bytes_are_matched_by_op_and_size():
     assert matched_bytes(report(1, 1, 1, frontier=FRONTIER), [MEASURED]) == pytest.approx(4000 / 9000)
 
 
+def test_bytes_without_the_name_of_an_op_are_matched_by_size():
+    top = [[3000, None, None, None], [4000, "x/MatMul", "output", "[1000]"], [4000, None, None, None]]
+    assert matched_bytes(report(1, 1, 1, frontier=FRONTIER), [{"top": top}]) == pytest.approx(7000 / 11000)
+
+
 def test_the_page_has_a_line_per_variant_and_per_case():
     rows = [row("net", 100, 100, 100, 100), row("net/mixed", 98, 98, 98, 100), row("other/mixed", 99, 99, 99, 100)]
     text = markdown(rows, judge(rows, Limits()))

@@ -87,6 +87,12 @@ def test_buffers_of_one_op_and_size_are_matched_one_by_one() -> None:
     assert result.tensors.differences == [Difference("b", "MatMul", 16, 1)]
 
 
+def test_what_has_no_name_takes_that_of_a_predicted_buffer_of_its_size_that_is_left() -> None:
+    result = verification([run_of(events(("a", 8), ("b", 16), "a", ("", 32), ("", 16)))])
+    assert (result.tensors.matched, result.tensors.matched_bytes, result.tensors.measured) == (2, 48, 3)
+    assert result.tensors.differences == [Difference("", "(not in the graph)", 16, 1)]
+
+
 def test_the_median_of_the_runs_counts() -> None:
     runs = [run_of(AS_PREDICTED), run_of(events(("c", 480))), run_of(AS_PREDICTED)]
     result = verification(runs)
