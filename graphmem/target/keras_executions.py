@@ -1,4 +1,4 @@
-"""Several steps in one call, as Keras 3 runs them for `compile(steps_per_execution=N)`: a loop that gets batches."""
+"""Several steps in one call, as Keras runs them for `compile(steps_per_execution=N)`: a loop that gets batches."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
 from graphmem.target import live as live_models
 
 
 def several_steps(
-    model: Any, kind: str, steps: int, data: tuple[Any, ...], overlay: dict[str, Any] | None
+    model: Any, kind: str, framework: str, steps: int, data: tuple[Any, ...], overlay: dict[str, Any] | None
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """What `fit`, `evaluate` or `predict` call for several steps, and its arguments.
 
     `fit` and `evaluate` hand over an iterator, from which the loop takes a batch per step; `predict` a list of batches,
-    whose outputs it joins.
+    whose outputs it joins. In legacy Keras each call takes an iterator.
 
     Args:
         steps: how many.
@@ -27,6 +29,8 @@ def several_steps(
 
     def run(batches: Any) -> Any:
         with live_models.untouched(model, overlay, made) if overlay is not None else nullcontext():
+            if framework == "tf_keras":
+                return _run_legacy(model, kind, steps, batches)
             model.jit_compile = False
             return _keras_function(model, kind)(batches)
 
@@ -34,7 +38,7 @@ def several_steps(
     import tensorflow as tf
 
     function = tf.autograph.experimental.do_not_convert(run)
-    if kind == "predict":
+    if kind == "predict" and framework == "keras":
         return function, ([_batch(data)] * steps,)
     return function, (_iterator(_batch(data)),)
 
@@ -45,6 +49,25 @@ def _keras_function(model: Any, kind: str) -> Callable[..., Any]:
         return model.make_predict_function(force=True) or model.predict_function
     made = model._make_function(getattr(model, f"{kind}_step"))
     return inspect.getclosurevars(made).nonlocals["multi_step_on_iterator"]
+
+
+class _Number(int):
+    """In place of the variable in which legacy Keras keeps how many steps: a trace could not tell its value."""
+
+    def numpy(self) -> np.int64:
+        """As of a variable."""
+        return np.int64(self)
+
+
+def _run_legacy(model: Any, kind: str, steps: int, batches: Any) -> Any:
+    """Call legacy Keras's function for several steps, as it is made and traced for so many."""
+    before = dict(vars(model))
+    try:
+        model._jit_compile = False
+        vars(model)["_steps_per_execution"] = _Number(steps)
+        return getattr(model, f"make_{kind}_function")(force=True)(batches)
+    finally:
+        vars(model).update(before)
 
 
 def _batch(data: tuple[Any, ...]) -> Any:

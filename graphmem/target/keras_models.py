@@ -119,9 +119,9 @@ def _make(
         overlay = live_models.changes(model, before) if live else None
     steps = int(compile_settings(model).get("steps_per_execution") or 1) if is_compiled(model) else 1
     function, compiled = _step_function(model, kind, framework, overlay), None
-    if steps > 1 and framework == "keras":
+    if steps > 1:
         compiled = function, data
-        function, data = several_steps(model, kind, steps, data, overlay)
+        function, data = several_steps(model, kind, framework, steps, data, overlay)
     return Step(
         function=function,
         args=data,
@@ -184,12 +184,8 @@ def _setting_notes(model: Any, framework: str) -> list[str]:
     if getattr(model, "run_eagerly", False):
         notes.append("The model is compiled with run_eagerly=True; the figures are those of its traced step.")
     steps = settings.get("steps_per_execution") or 1
-    if steps != 1 and framework == "keras":
+    if steps != 1:
         notes.append(f"steps_per_execution={steps}: the figures are those of {steps} steps in one call.")
-    elif steps != 1:
-        notes.append(
-            f"steps_per_execution={steps}: the steps run one after another, each freeing what it made; one is shown."
-        )
     return notes
 
 

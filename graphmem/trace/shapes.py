@@ -6,8 +6,8 @@ shape function has what it needs:
 * an `_Arg` that holds a variable's handle becomes a `VarHandleOp` of the shape noted on the `_Arg`;
 * any other `_Arg` becomes a `Placeholder` of the argument's shape;
 * the loop's `Merge` reads its `Enter` side alone, which cuts the cycle: TensorFlow's while loops keep the shape of what
-  they carry, save where shape invariants say otherwise (then the shape is unknown anyway). It becomes an `Identity`,
-  unless the loop changes a number: the first iteration's must not be taken for that of all.
+  they carry, save where shape invariants say otherwise: dimensions that are seen to change are open. It becomes an
+  `Identity`, unless the loop changes the value: the first iteration's must not be taken for that of all.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def infer(
             del node.attr["_output_shapes"].list.shape[:]
             node.attr["_output_shapes"].list.shape.extend(tf.TensorShape(shape).as_proto() for shape in told[node.name])
     found = _inferred(changed)
+    coming = carried.rounds(graph_def)
     for _ in range(_ROUNDS):
-        if not elements.tell(changed, found) | crosses.tell(changed, found):
+        if not elements.tell(changed, found) | crosses.tell(changed, found) | carried.open_up(changed, found, coming):
             break
         found = _inferred(changed)
     return found

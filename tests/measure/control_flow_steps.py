@@ -639,11 +639,39 @@ def time_distributed() -> Any:
     return model, (uniform((4, 6, 16, 16, 4)), tf.zeros((4, 3)))
 
 
+def several_steps(keras: Any, **options: Any) -> Any:
+    """A model that is trained four steps per call."""
+    layers = [keras.layers.Dense(256, activation="relu"), keras.layers.Dense(256), keras.layers.Dense(64)]
+    model = keras.Sequential([keras.Input((64,)), *layers])
+    model.compile("adam", "mse", steps_per_execution=4, **options)
+    return model, (uniform((8, 64)), tf.zeros((8, 64)))
+
+
 @step
 def steps_per_execution() -> Any:
     import keras
 
-    layers = [keras.layers.Dense(256, activation="relu"), keras.layers.Dense(256), keras.layers.Dense(64)]
-    model = keras.Sequential([keras.Input((64,)), *layers])
-    model.compile("adam", "mse", jit_compile=False, steps_per_execution=4)
-    return model, (uniform((8, 64)), tf.zeros((8, 64)))
+    return several_steps(keras, jit_compile=False)
+
+
+@step
+def legacy_steps_per_execution() -> Any:
+    import tf_keras
+
+    return several_steps(tf_keras)
+
+
+@step
+def growing_value() -> Any:
+    w = uniform((64, 64))
+
+    @tf.function
+    def run(x: Any) -> Any:
+        return tf.while_loop(
+            lambda i, h: i < 4,
+            lambda i, h: (i + 1, tf.concat([h, tf.nn.relu(x @ w)], 0)),
+            (0, x),
+            shape_invariants=(tf.TensorShape(()), tf.TensorShape((None, 64))),
+        )[1]
+
+    return run, (uniform((64, 64)),)
