@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from graphmem.graph.model import Made, StepGraph, Variable
+from graphmem.graph.model import StepGraph
 from graphmem.ops.registry import lookup
 from graphmem.runtime.allocators import Allocator, OutOfMemory, Stats
 from graphmem.runtime.liveness import SCRATCH, WORKSPACE, Lifetimes
-from graphmem.runtime.making import FREED, HANDLE_BYTES, requests
+from graphmem.runtime.program import Program
 from graphmem.runtime.simulate import Simulation
 from graphmem.runtime.variables import written_by
 
@@ -102,67 +102,9 @@ class Replay:
     # --- before the step
 
     def _program(self) -> None:
-        """Variables and a batch in the order in which they were made.
-
-        Those of which that is not known: weights first, then all others last, in the order in which the step has them.
-        """
-        known = {one.variable for one in self.graph.made}
-        unknown = [number for number in range(len(self.graph.variables)) if number not in known]
-        weights = [number for number in unknown if self.graph.variables[number].role == "weight"]
-        for number in weights:
-            self._variable(number, _guess(self.graph.variables[number]))
-        self._make_known(self.graph.made)
-        for number in unknown:
-            if number not in weights:
-                self._variable(number, _guess(self.graph.variables[number]))
-
-    def _make_known(self, made: list[Made]) -> None:
-        dropped: dict[int, list[int]] = {}  # number of variables made -> the buffers that go then
-        batch = self._batch_before(made)
-        for count in range(len(made) + 1):
-            for buffer in dropped.pop(count, ()):
-                self.allocator.free(buffer)
-            if count == batch:
-                self._batch()
-            if count == len(made) or made[count].how == "batch":
-                continue
-            one = made[count]
-            if one.variable >= 0:
-                self._variable(one.variable, one.how)
-            else:
-                dropped.setdefault(one.until, []).extend(self._value(one.how, one.nbytes, None))
-
-    def _batch_before(self, made: list[Made]) -> int:
-        """When the batch is made, if not told: before the first variable of the optimizer, else last."""
-        roles = ["batch" if one.how == "batch" else self._role(one.variable) for one in made]
-        places = (roles.index(role) for role in ("batch", "optimizer state") if role in roles)
-        return next(places, len(made))
-
-    def _role(self, variable: int) -> str:
-        return self.graph.variables[variable].role if variable >= 0 else ""
-
-    def _batch(self) -> None:
-        for argument in self.graph.arguments:
-            self.roles[self._alloc(argument.nbytes)] = "input"
-
-    def _variable(self, number: int, how: str) -> None:
-        variable = self.graph.variables[number]
-        self.variables[number], *handle = self._value(how, variable.nbytes or 0, variable.shape, variable.role)
-        self.roles.update(dict.fromkeys(handle, "other state"))
-
-    def _value(
-        self, how: str, nbytes: int, shape: tuple[int | None, ...] | None, role: str = "weight"
-    ) -> tuple[int, ...]:
-        """A variable adopts the last tensor that its initial value takes; those before it are freed (measured)."""
-        held: dict[str, int] = {}
-        for name, size in requests(how, nbytes, shape):
-            if size == FREED:
-                self.allocator.free(held.pop(name))
-            else:
-                held[name] = self._alloc(size)
-        if role == "constant" or self.on_gpu:
-            return (held["value"],)
-        return held["value"], self._alloc(HANDLE_BYTES)
+        program = Program(self.graph, self._alloc, self.allocator.free, handles=not self.on_gpu)
+        program.run()
+        self.variables, self.roles = program.variables, program.roles
 
     def _constants(self) -> None:
         """Made once, when the function's kernels are, however often a loop runs them."""
@@ -247,13 +189,6 @@ class Replay:
         for number, buffer in lives.after.items():
             callers = lives.resident[buffer] and buffer not in held
             self.variables[number] = CALLERS if callers else held.get(buffer, first + buffer)
-
-
-def _guess(variable: Variable) -> str:
-    """How a variable was made, by its shape and name: a matrix that is trained is drawn, the others are filled."""
-    if variable.role == "weight" and variable.trainable and len(variable.shape or ()) > 1:
-        return "drawn"
-    return "scaled" if variable.role == "optimizer state" and variable.name.endswith("accumulator") else "filled"
 
 
 def _scratch_first(op_type: str) -> bool:
