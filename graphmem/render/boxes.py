@@ -10,6 +10,7 @@ from graphmem.render.fold import Group
 from graphmem.render.markup import (
     FRAME,
     INSIDE,
+    LIST_ELEMENT,
     SIZE,
     TABLE,
     box_label,
@@ -74,6 +75,8 @@ def _contents(group: Group, room: float) -> str:
     dtype = group.buffers[0].dtype
     if not dtype:
         return group.buffers[0].role
+    if dtype == LIST_ELEMENT:
+        return dtype
     shape = shape_text([buffer.shape for buffer in group.buffers])
     if text_width(f"{shape} {dtype}", SIZE) > room and "{" in shape:
         shape = re.sub(r"\{.*?\}", "*", shape) if shape.count("{") == 1 else "various shapes"

@@ -70,7 +70,7 @@ def bar_chart(bars: Sequence[Bar], ending: str, *, line: int | None = None, xlab
             )  # fmt: skip
         axes.set_yticks(list(at), [bar.label for bar in bars])
         axes.invert_yaxis()
-        axes.set_xlim(0, 1.3 * most / scale or 1)
+        axes.set_xlim(0, 1.4 * most / scale or 1)
         if line is not None:
             axes.axvline(line / scale, color=_LINE, linewidth=0.9, linestyle=(0, (4, 2)))
         axes.set_xlabel(f"{xlabel} ({unit})".strip(), color=INK)

@@ -69,7 +69,7 @@ def _lines(tensors: networkx.DiGraph, direction: str, width_mm: float | None, lo
     if width_mm is not None:
         yield f'  graph [size="{width_mm / 25.4:.4f},200"];'
     yield f'  graph [{FONT}, fontcolor="{look.ink}", labelloc=b, label=<{_legend(tensors, look)}>];'
-    yield f'  node [shape=box, {FONT}, color="{look.ink}", margin="0.04,0.02", width=0, height=0];'
+    yield f'  node [shape=box, {FONT}, color="{look.ink}", margin="0.06,0.03", width=0, height=0];'
     yield f'  edge [color="{look.faint}", penwidth=0.6, arrowsize=0.4];'
     for name, node in tensors.nodes(data=True):
         life = life_of(node, position)

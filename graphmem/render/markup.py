@@ -27,6 +27,9 @@ BOX = 'shape=box, margin="0.03,0.01"'
 INSIDE = 5
 """Points of a box's width that its contents cannot have."""
 
+LIST_ELEMENT = "list element"
+"""The dtype of what a list of tensors holds, which has no shape of its own to be shown."""
+
 TABLE = 'border="0" cellborder="0" cellspacing="0" cellpadding="0"'
 """Attributes of a table that takes no room itself."""
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from graphmem.render.fold import Group
 from graphmem.render.markup import (
     INSIDE,
+    LIST_ELEMENT,
     SIZE,
     TABLE,
     bar,
@@ -60,7 +61,9 @@ def shape_lines(shapes: Sequence[tuple[int | None, ...] | None], width: float) -
 def tensor_lines(group: Group, name: str, width: int) -> list[str]:
     """What the tile of a group says."""
     room, first = width - INSIDE, group.buffers[0]
-    what = shape_lines([buffer.shape for buffer in group.buffers], room) if first.dtype else [first.role]
+    what = [] if first.dtype else [first.role]
+    if first.dtype not in ("", LIST_ELEMENT):
+        what = shape_lines([buffer.shape for buffer in group.buffers], room)
     count = [f"×{len(group.buffers):,}"] if len(group.buffers) > 1 else []
     kind = wrap([f"{word} " for word in [first.dtype, *count] if word], room, SIZE)
     return [*_named(name_lines(name, room)), bytes_text(group.buffers), *what, *(line.rstrip() for line in kind)]

@@ -401,3 +401,11 @@ def test_a_hundred_thousand_ops_are_few_nodes() -> None:
         assert 8 <= len(NODE.findall(dot)) <= 60
         assert render_dot(dot, "svg").startswith(b"<?xml")
     assert "layer_{0–6666}" in frontier_dot(report)
+
+
+def test_what_a_list_holds_has_no_shape() -> None:
+    held = [buffer(MIB, None, "activation", "forward", f"lstm_{at}", "Split", dtype="list element") for at in range(3)]
+    for direction in ("lr", "tb"):
+        shown = " ".join(texts(frontier_dot(report_of(held), direction=direction)))
+        assert "list element" in shown
+        assert "shape" not in shown
