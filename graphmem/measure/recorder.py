@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
+from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,15 @@ from typing import Any
 from graphmem.measure.events import Event
 
 _ALLOCATION, _RELEASE = "MemoryAllocation", "MemoryDeallocation"
+_KERNEL = re.compile(r"([^:]+):\w+")
+"""How the profiler names a kernel that runs: the op and its type."""
 
 
 def record(run: Callable[[], Any]) -> list[Event]:
     """The events of the CPU device's allocator while `run` runs, in the order of time.
+
+    The allocator hears no name of what a kernel asks for besides its outputs: that is the kernel's which runs in the
+    same thread then.
 
     Only TensorFlow's BFC allocator reports any: `TF_CPU_ALLOCATOR_USE_BFC=true` when TensorFlow is imported.
     """
@@ -31,12 +38,25 @@ def record(run: Callable[[], Any]) -> list[Event]:
         kinds = {key: value.name for key, value in plane.event_metadata.items()}
         names = {key: value.name for key, value in plane.stat_metadata.items()}
         for line in plane.lines:
+            kernels = sorted(
+                (event.offset_ps, event.offset_ps + event.duration_ps, match[1])
+                for event in line.events
+                if (match := _KERNEL.fullmatch(kinds[event.metadata_id]))
+            )
             for event in line.events:
                 kind = kinds[event.metadata_id]
                 if kind.startswith((_ALLOCATION, _RELEASE)):
-                    time = line.timestamp_ns * 1000 + event.offset_ps
-                    found.append((time, _event(kind.startswith(_ALLOCATION), _statistics(event, names))))
+                    made = _event(kind.startswith(_ALLOCATION), _statistics(event, names))
+                    if made.allocates and not made.op:
+                        made = made._replace(op=_running(kernels, event.offset_ps))
+                    found.append((line.timestamp_ns * 1000 + event.offset_ps, made))
     return [event for _, event in sorted(found, key=lambda item: item[0])]
+
+
+def _running(kernels: list[tuple[int, int, str]], time: int) -> str:
+    """The op whose kernel runs at a time, "" if none does; a thread runs one after another."""
+    place = bisect_right(kernels, time, key=lambda kernel: kernel[0]) - 1
+    return kernels[place][2] if place >= 0 and time < kernels[place][1] else ""
 
 
 def _event(allocates: bool, values: dict[str, Any]) -> Event:

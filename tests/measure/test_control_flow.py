@@ -187,6 +187,14 @@ def test_batches_that_the_pipeline_makes_ahead_are_named_as_not_counted(recorded
     assert not [note for note in report.notes if "batches that come next" in note]
 
 
+def test_what_kernels_ask_for_besides_their_outputs_bears_their_names(recorded: Recorded) -> None:
+    graph, done = recorded["time_distributed"]
+    assert all(held.op for held in done.alive)
+    largest = max(done.alive, key=lambda held: held.nbytes)
+    assert largest.op in {op.name for op in graph.ops if op.type == "Conv2DBackpropFilter"}
+    assert largest.nbytes > 100 * max(tensor.nbytes or 0 for op in graph.ops for tensor in op.outputs)
+
+
 def test_a_stack_and_its_elements_are_alive_together(recorded: Recorded) -> None:
     drawn, _, done = predicted("stacked", recorded)
     elements = 32 * 64 * 64 * 4
