@@ -113,6 +113,7 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
     changed = graph_pb2.GraphDef()
     changed.CopyFrom(graph_def)
     _skip_calls(changed)
+    _skip_branches(changed)
     next_iterations = {node.name for node in changed.node if node.op == "NextIteration"}
     numbers = carried.changing(changed) if next_iterations else ()
     for node in changed.node:
@@ -154,6 +155,21 @@ def _skip_calls(graph_def: Any) -> None:
         if node.op in (CALL, RETURN)
         for slot, source in enumerate([name for name in node.input if name[0] != "^"][: len(node.attr["T"].list.type)])
     }
+    for node in graph_def.node if handed else ():
+        for place, source in enumerate(node.input):
+            while source in handed:
+                source = handed[source]
+            node.input[place] = source
+
+
+def _skip_branches(graph_def: Any) -> None:
+    """Have what is handed into branches read where it comes from: a `Switch` hides that it is a constant."""
+    loops = {node.name for node in graph_def.node if node.op == "LoopCond"}
+    handed: dict[str, str] = {}
+    for node in graph_def.node:
+        if node.op in ("Switch", "_SwitchN") and node.input[1].partition(":")[0] not in loops:
+            sides = node.attr["num_outs"].i if node.op == "_SwitchN" else 2
+            handed |= {f"{node.name}:{side}" if side else node.name: node.input[0] for side in range(sides)}
     for node in graph_def.node if handed else ():
         for place, source in enumerate(node.input):
             while source in handed:
