@@ -79,7 +79,7 @@ def _contents(group: Group, room: float) -> str:
         return dtype
     shape = shape_text([buffer.shape for buffer in group.buffers])
     if text_width(f"{shape} {dtype}", SIZE) > room and "{" in shape:
-        shape = re.sub(r"\{.*?\}", "*", shape) if shape.count("{") == 1 else "various shapes"
+        shape = re.sub(r"\{.*?\}", "*", shape)
     return f"{shape} {dtype}"
 
 
