@@ -7,33 +7,21 @@ the one that XLA is given to compile.
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import sys
-import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphmem.errors import CheckFailed, GraphmemError, TargetError, UserCodeError
+from graphmem.errors import CheckFailed, UserCodeError
+from graphmem.measure.children import answer
 
-REQUEST, RESULT, TRACE = "request.json", "result.json", "step.graphmem"
-_ERRORS = (TargetError, UserCodeError, CheckFailed)
+TRACE = "step.graphmem"
+"""The file in the folder that the step is traced to."""
 
 
 def main(folder: str, parent: int) -> None:
     """Do what the folder's request says and leave the result there: figures, or the one sentence of a failure."""
-    end_with(parent, folder)
-    try:
-        result = _measured(Path(folder), json.loads((Path(folder) / REQUEST).read_text()))
-    except GraphmemError as error:
-        kind = next((kind.__name__ for kind in _ERRORS if isinstance(error, kind)), "InternalError")
-        result = {"error": kind, "message": str(error), "excerpt": getattr(error, "excerpt", "")}
-    (Path(folder) / RESULT).write_text(json.dumps(result))
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)  # threads that the user's code has started are not waited for
+    answer(folder, parent, partial(_measured, Path(folder)))
 
 
 def _measured(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
@@ -137,15 +125,3 @@ def _sentence(error: Any) -> str:
     said = error.message.rpartition("\n\n")[2].partition("[[{{node")[0].strip()
     said = said.partition("\n")[0] or type(error).__name__
     return said if said.endswith(".") else f"{said}."
-
-
-def end_with(parent: int, folder: str) -> None:
-    """End this process when the parent is gone, and leave no file behind."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        shutil.rmtree(folder, ignore_errors=True)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ REQUEST, RESULT = "request.json", "result.json"
 _ERRORS: dict[str, type[GraphmemError]] = {
     kind.__name__: kind for kind in (TargetError, UserCodeError, CheckFailed, InternalError)
 }
+_RAISED = 1
+"""Exit code of a Python that an exception has ended: one of graphmem's, as what the user's code raises is caught."""
+
 _LOOKS = 0.2
 """Seconds between two looks at whether a process is to be stopped."""
 
@@ -40,8 +44,11 @@ def ask(
     request: dict[str, Any],
     what: str,
     timeout: float,
-    settings: dict[str, str],
+    settings: Mapping[str, str | None],
     stop: threading.Event | None = None,
+    *,
+    killed: str = "",
+    keep: Callable[[Path], None] = lambda folder: None,
 ) -> dict[str, Any]:
     """Have `main(folder, parent)` of a module answer a request in a new process; it and its children end with it.
 
@@ -49,35 +56,39 @@ def ask(
         module: dotted name; its `main` calls `answer`.
         what: what the process does, for sentences: "the process that {what}".
         timeout: seconds after which it is ended.
-        settings: environment variables beside those of this process.
+        settings: environment variables beside those of this process; `None`: without this one.
         stop: ends the process when it is set, for a caller that asks in another thread.
+        killed: what to say besides when it was killed.
+        keep: given the folder of its files, which is its TMPDIR as well, when it has answered.
 
     Raises:
         CheckFailed: the process was killed, crashed, was stopped, or ran out of time.
+        UserCodeError: the code that it ran has ended it.
         TargetError, UserCodeError, CheckFailed, InternalError: as the module raised it.
     """
     with tempfile.TemporaryDirectory(prefix="graphmem-") as name:
         folder = Path(name)
         (folder / REQUEST).write_text(json.dumps(request))
         words = [sys.executable, "-c", _START, name, str(os.getpid()), module, _PACKAGE]
-        made = {**os.environ, "TMPDIR": name, **settings}
+        made = {key: value for key, value in {**os.environ, "TMPDIR": name, **settings}.items() if value is not None}
         # A session of its own: Ctrl-C reaches this process alone, which ends the child and what that has started.
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, env=made, start_new_session=True)
         code = _wait(process, what, timeout, stop)
         try:
             result: dict[str, Any] = json.loads((folder / RESULT).read_text())
         except (OSError, json.JSONDecodeError):
-            raise _ended(code, what) from None
-    if "error" in result:
-        kind = _ERRORS[result["error"]]
-        message, excerpt = result["message"], result["excerpt"]
-        raise UserCodeError(message, excerpt) if kind is UserCodeError else kind(message)
+            raise _ended(code, what, killed) from None
+        if "error" in result:
+            kind = _ERRORS[result["error"]]
+            message, excerpt = result["message"], result["excerpt"]
+            raise UserCodeError(message, excerpt) if kind is UserCodeError else kind(message)
+        keep(folder)
     return result
 
 
 def answer(folder: str, parent: int, work: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """In the child: do the work that the folder's request describes, leave its result there, and end the process."""
-    _end_with(parent)
+    end_with(parent, folder)
     place = Path(folder)
     try:
         result = work(json.loads((place / REQUEST).read_text()))
@@ -90,12 +101,13 @@ def answer(folder: str, parent: int, work: Callable[[dict[str, Any]], dict[str, 
     os._exit(0)  # threads that the user's code has started are not waited for
 
 
-def _end_with(parent: int) -> None:
-    """End this process when the parent is gone."""
+def end_with(parent: int, folder: str) -> None:
+    """End this process when the parent is gone, and leave no file behind."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -124,12 +136,14 @@ def _wait(process: subprocess.Popen[bytes], what: str, timeout: float, stop: thr
         process.wait()
 
 
-def _ended(code: int, what: str) -> GraphmemError:
+def _ended(code: int, what: str, killed: str) -> GraphmemError:
     """Why there is no result."""
     if code == -signal.SIGKILL:
-        return CheckFailed(f"the process that {what} was killed, most likely because memory ran out.")
+        return CheckFailed(f"the process that {what} was killed, most likely because memory ran out{killed}.")
     if code < 0:
         return CheckFailed(f"the process that {what} crashed ({signal.Signals(-code).name}); -v shows what it wrote.")
-    if code:
+    if code == _RAISED:
         return InternalError(f"the process that {what} failed (exit code {code}); -v shows what it wrote")
-    return UserCodeError(f"the process that {what} was ended by the code that it ran; -v shows what it wrote.")
+    return UserCodeError(
+        f"the process that {what} was ended by the code that it ran (exit code {code}); -v shows what it wrote."
+    )

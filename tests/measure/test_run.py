@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from graphmem.errors import CheckFailed, GraphmemError, TargetError, UserCodeError
+from graphmem.errors import CheckFailed, GraphmemError, InternalError, TargetError, UserCodeError
 from graphmem.graph.store import save_trace
-from graphmem.measure import run as measuring
+from graphmem.measure import children
 from graphmem.measure.run import Request, environment, measure
 from graphmem.target.step import Options
 from tests import graphs
@@ -34,7 +34,7 @@ def child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Child:
 
     def take(code: str) -> None:
         begin = "import json, os, signal, sys, time\nfrom pathlib import Path\nfolder = Path(sys.argv[1])\n"
-        monkeypatch.setattr(measuring, "_START", begin + textwrap.dedent(code))
+        monkeypatch.setattr(children, "_START", begin + textwrap.dedent(code))
 
     return take
 
@@ -51,14 +51,20 @@ def failure(kind: type[GraphmemError], tmp_path: Path, timeout: float = 30) -> s
     return str(caught.value)
 
 
-def test_a_result_is_read(child: Child, tmp_path: Path) -> None:
+def leaves_trace(tmp_path: Path) -> str:
+    """Code with which the child leaves the trace of the step."""
     trace = tmp_path.parent / f"{tmp_path.name}.graphmem"
     save_trace(graphs.chain(), str(trace))
+    return f'(folder / "step.graphmem").write_bytes(Path({str(trace)!r}).read_bytes())'
+
+
+def test_a_result_is_read(child: Child, tmp_path: Path) -> None:
+    leave_trace = leaves_trace(tmp_path)
     child(f"""
+        {leave_trace}
         asked = json.loads((folder / "request.json").read_text())
         assert (asked["target"], asked["options"]["batch"], asked["warmup"]) == ("model.py", 8, 1)
         assert os.environ["TMPDIR"] == str(folder)
-        (folder / "step.graphmem").write_bytes(Path({str(trace)!r}).read_bytes())
         result = dict(events={[list(e) for e in AS_PREDICTED]!r}, seconds=0.5, variables_bytes=7, argument_bytes=4,
                       versions=dict(tensorflow="2.21.0"))
         (folder / "result.json").write_text(json.dumps(result))
@@ -96,13 +102,18 @@ def test_an_exit_without_a_result_is_the_targets(child: Child, tmp_path: Path) -
     assert "exit code 7" in failure(UserCodeError, tmp_path)
 
 
+def test_an_exception_in_the_child_is_a_bug(child: Child, tmp_path: Path) -> None:
+    child("raise KeyError('x')")
+    assert "failed (exit code 1)" in failure(InternalError, tmp_path)
+
+
 def test_a_result_cut_short_is_no_result(child: Child, tmp_path: Path) -> None:
     child('(folder / "result.json").write_text(\'{"events": [\')\nos.kill(os.getpid(), signal.SIGKILL)')
     assert "killed" in failure(CheckFailed, tmp_path)
 
 
 def test_an_allocator_that_reports_nothing(child: Child, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    child('(folder / "result.json").write_text(\'{"events": []}\')')
+    child(f'{leaves_trace(tmp_path)}\n(folder / "result.json").write_text(\'{{"events": []}}\')')
     assert failure(CheckFailed, tmp_path) == "TensorFlow's allocator reported no allocation while the step ran."
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")
     assert "oneDNN" in failure(CheckFailed, tmp_path)
@@ -139,7 +150,7 @@ def test_a_child_whose_parent_is_killed_ends_and_cleans_up(tmp_path: Path) -> No
         import os, signal, subprocess, sys
         folder = {str(tmp_path / "work")!r}
         os.mkdir(folder)
-        start = "import sys, time; from graphmem.measure.child import end_with; "
+        start = "import sys, time; from graphmem.measure.children import end_with; "
         start += "end_with(int(sys.argv[1]), sys.argv[2]); time.sleep(60)"
         child = subprocess.Popen([sys.executable, "-c", start, str(os.getpid()), folder], start_new_session=True)
         print(child.pid, flush=True)
@@ -154,29 +165,36 @@ def test_a_child_whose_parent_is_killed_ends_and_cleans_up(tmp_path: Path) -> No
     raise AssertionError("the child lives on")
 
 
-def test_the_environment_of_the_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_environment_of_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
-    monkeypatch.setenv("TF_DETERMINISTIC_ORDER", "1")
-    made = environment(request(), tmp_path)
+    made = environment(request())
     assert {name: made[name] for name in made if re.match("TF_CPU|TF_ENABLE|CUDA", name)} == {
         "TF_CPU_ALLOCATOR_USE_BFC": "true",
         "TF_CPU_BFC_MEM_LIMIT_IN_MB": "5120",
         "TF_ENABLE_ONEDNN_OPTS": "0",
         "CUDA_VISIBLE_DEVICES": "-1",
     }
-    assert "TF_DETERMINISTIC_ORDER" not in made
-    assert environment(request(order="deterministic"), tmp_path)["TF_DETERMINISTIC_ORDER"] == "1"
+    assert made["TF_DETERMINISTIC_ORDER"] is None
+    assert environment(request(order="deterministic"))["TF_DETERMINISTIC_ORDER"] == "1"
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")
-    assert environment(request(), tmp_path)["TF_ENABLE_ONEDNN_OPTS"] == "1"
+    assert environment(request())["TF_ENABLE_ONEDNN_OPTS"] == "1"
+
+
+def test_the_users_own_order_does_not_reach_the_child(
+    child: Child, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_DETERMINISTIC_ORDER", "1")
+    child("os._exit(9 if 'TF_DETERMINISTIC_ORDER' in os.environ else 5)")
+    assert "exit code 5" in failure(UserCodeError, tmp_path)
 
 
 def test_ctrl_c_ends_the_child_and_leaves_no_file(tmp_path: Path) -> None:
     """In a process of its own: the interrupt reaches it while the child, in another session, is at work."""
     (tmp_path / "work").mkdir()
     code = textwrap.dedent(f"""
-        from graphmem.measure import run
+        from graphmem.measure import children, run
         from graphmem.target.step import Options
-        run._START = '''
+        children._START = '''
         import os, pathlib, time
         pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))
         time.sleep(60)
