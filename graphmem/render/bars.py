@@ -78,7 +78,7 @@ def resident_box(held: Sequence[tuple[str, int]], width: float, theme: Theme, po
 def roles_text(held: Sequence[tuple[str, int]], room: float) -> str:
     """Their roles, as many of the largest as fit in `room` points.
 
-    >>> roles_text([("weight", 4), ("optimizer state", 8), ("input", 1)], 100)
+    >>> roles_text([("weight", 4), ("optimizer state", 8), ("input", 1)], 90)
     'optimizer state, weights, …'
     """
     names = [_PLURALS.get(role, role) for role, _ in sorted(held, key=lambda item: -item[1])]

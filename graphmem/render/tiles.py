@@ -33,7 +33,7 @@ def name_lines(name: str, width: float, most: int = NAME_LINES) -> list[str]:
     """A scope in lines no wider than `width` points, broken where its words end; what has no room goes before the end.
 
     >>> name_lines("conv2_block{1–3}_out", 46), name_lines("a_very_long_name_of_a_layer", 46)
-    (['conv2_block', '{1–3}_out'], ['a_very_', '…e_of_a_layer'])
+    (['conv2_block', '{1–3}_out'], ['a_very_', '…_of_a_layer'])
     """
     lines = wrap([word for word in _BREAKS.split(name) if word], width, SIZE)
     if len(lines) > most:
