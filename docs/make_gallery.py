@@ -1,15 +1,23 @@
-"""Draw the gallery: `python docs/make_gallery.py` analyses five examples, and writes gallery.md and its pictures."""
+"""Draw the gallery: `python docs/make_gallery.py` analyses the examples, and writes gallery.md and its pictures.
+
+Each example takes minutes, as it is traced, compiled by XLA and compared with estimates: `docs/make_gallery.py dcgan`
+draws those of one anew and keeps the others.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "gallery.md"
 PICTURES = Path("docs") / "images" / "gallery"
+MACHINE = ["--device", "cpu", "--threads", "2"]
 
 MODELS = {
     "resnet50": (
@@ -30,7 +38,8 @@ MODELS = {
     "lstm_text": (
         "LSTM",
         "Text, in a loop. Each iteration keeps its gates for the backward loop: thousands of small buffers, and a\n"
-        "steady slope up and down again. The peak is where the loops turn around.",
+        "steady slope up and down again. The peak is where the loops turn around. XLA plans each loop as a whole: it\n"
+        "needs more.",
     ),
     "dcgan": (
         "GAN",
@@ -42,45 +51,118 @@ MODELS = {
 
 KINDS = {
     "": "the tensors alive at the peak",
-    ".timeline": "bytes alive over the step",
-    ".lifetimes": "where the allocator puts each buffer",
+    ".timeline": "bytes alive over the step, by role",
+    ".layers": "bytes alive over the step, by layer",
+    ".lifetimes": "where TensorFlow's allocator puts each buffer",
+    ".xla": "where XLA puts each buffer",
+    ".wide": "the tensors alive at the peak, for the width of a page",
+    ".compare": "estimates beside the peak",
 }
 """Part of a picture's name -> what it shows."""
 
 HEAD = """# Gallery
 
-Five of [the examples](../examples/README.md), each with its three [pictures](pictures.md): what is alive at the peak
-([how to read it](../README.md#how-to-read-the-picture)), the timeline, and the map of the allocator's pool. They are
-for a CPU, op by op, and one column of a paper wide. `python docs/make_gallery.py` made this page.
+Five of [the examples](../examples/README.md) in every kind of [picture](pictures.md), for a CPU: what is alive at the
+peak ([how to read it](../README.md#how-to-read-the-picture)), the timeline by role and by layer, the map of the
+allocator's pool and that of the memory that XLA plans, what is alive at the peak for the width of a page, and
+[estimates](compare.md) beside the peak. [Sweeps](sweep.md) and [measured curves](verify.md) have pictures too. All are
+one column of a paper wide unless they stand alone. `python docs/make_gallery.py` made this page.
 """
+
+DAG = "graphmem peak examples/mnist_cnn.py --step predict -o peak.dag.svg"
+"""What draws every tensor of a small step."""
 
 
 def main() -> None:
-    """Analyse the examples, draw them, write the page."""
+    """Analyse the examples, or those that are named, draw them, write the page."""
     (ROOT / PICTURES).mkdir(parents=True, exist_ok=True)
-    PAGE.write_text("\n".join([HEAD, *map(section, MODELS)]), encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    headlines = dict(re.findall(r"^## (.*?)\n.*?^`([^`\n]*)`$", page, re.MULTILINE | re.DOTALL))
+    for name in sys.argv[1:] or [*MODELS, "mnist_cnn"]:
+        if name in MODELS:
+            headlines[MODELS[name][0]] = draw(name)
+        else:
+            draw_dag()
+    sections = [section(name, headlines[MODELS[name][0]]) for name in MODELS]
+    PAGE.write_text("\n".join([HEAD, *sections, dag_section()]), encoding="utf-8")
 
 
-def section(name: str) -> str:
-    """Draw an example; its part of the page."""
-    title, text = MODELS[name]
-    names = [f"{name}{kind}.svg" for kind in KINDS]
-    outputs = [word for file in names for word in ("-o", str(PICTURES / file))]
-    command = ["peak", f"examples/{name}.py", "--device", "cpu", "--threads", "2"]
+def commands(name: str) -> list[str]:
+    """What a reader types for the pictures of an example; those with another name than here are for their own files."""
+    target = f"examples/{name}.py"
+    machine = " ".join(MACHINE)
+    return [
+        f"graphmem peak {target} {machine} -o peak.svg -o peak.timeline.svg -o peak.lifetimes.svg -o peak.graphmem",
+        "graphmem peak peak.graphmem --by scope -o layers.timeline.svg",
+        "graphmem peak peak.graphmem --direction tb -o wide.svg",
+        f"graphmem peak {target} {machine} --runtime xla -o xla.lifetimes.svg",
+        f"graphmem compare {target} {machine} -o compare.svg",
+    ]
+
+
+def draw(name: str) -> str:
+    """Draw an example; the first line of its report."""
+    files = {
+        "peak.svg": "", "peak.timeline.svg": ".timeline", "peak.lifetimes.svg": ".lifetimes",
+        "layers.timeline.svg": ".layers", "wide.svg": ".wide", "xla.lifetimes.svg": ".xla", "compare.svg": ".compare",
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        headlines = [run(command, folder).partition("\n")[0] for command in commands(name)]
+        for file, kind in files.items():
+            (ROOT / PICTURES / f"{name}{kind}.svg").write_bytes(Path(folder, file).read_bytes())
+    return headlines[0]
+
+
+def draw_dag() -> None:
+    """Draw the whole DAG of a small step."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(f"{DAG} {' '.join(MACHINE)}", folder)
+        (ROOT / PICTURES / "mnist_cnn.dag.svg").write_bytes(Path(folder, "peak.dag.svg").read_bytes())
+
+
+def dag_section() -> str:
+    """The part of the page about it; the picture has the scale of the others, which are 238 points wide."""
+    svg = (ROOT / PICTURES / "mnist_cnn.dag.svg").read_text(encoding="utf-8")
+    width = min(684, round(float(svg.split('width="')[1].split("pt")[0]) * 330 / 238))
+    said = "every tensor of a prediction, coloured by when it is alive"
+    return "\n".join(
+        [
+            "## The whole DAG\n", "For steps of a few dozen tensors, such as the prediction of a small network.\n",
+            f"```bash\n{DAG}\n```\n",
+            f'<img src="images/gallery/mnist_cnn.dag.svg" width="{width}" alt="mnist_cnn: {said}">', "",
+        ]
+    )  # fmt: skip
+
+
+def run(command: str, folder: str) -> str:
+    """Run a command with the examples of the repository and its files in a folder; its standard output."""
+    words = [str(ROOT / word) if word.startswith("examples/") else word for word in shlex.split(command)[1:]]
+    words += ["--width", "120"] if words[0] == "peak" else []
     env = os.environ | {"PYTHONPATH": str(ROOT), "TF_ENABLE_ONEDNN_OPTS": "0"}
     done = subprocess.run(
-        [sys.executable, "-m", "graphmem", *command, "--width", "120", "--force", *outputs],
-        cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=True,
+        [sys.executable, "-m", "graphmem", *words], cwd=folder, env=env, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return done.stdout
+
+
+def section(name: str, headline: str) -> str:
+    """The part of the page that an example has."""
+    title, text = MODELS[name]
+
+    def shown(kind: str, width: int = 330) -> str:
+        return f'<img src="images/gallery/{name}{kind}.svg" width="{width}" alt="{title}: {KINDS[kind]}">'
+
+    shell = "\n".join(commands(name))
+    return "\n".join(
+        [
+            f"## {title}\n", text, "", f"```bash\n{shell}\n```\n", f"`{headline}`\n",
+            "| alive at the peak | over the step, by role and by layer |", "|---|---|",
+            f"| {shown('')} | {shown('.timeline')}<br>{shown('.layers')} |", "",
+            "| the allocator's pool, op by op | the memory that XLA plans |", "|---|---|",
+            f"| {shown('.lifetimes')} | {shown('.xla')} |", "",
+            shown(".wide", 684), "", shown(".compare", 480), "",
+        ]
     )  # fmt: skip
-    headline = done.stdout.partition("\n")[0]
-    shown = [
-        f'<img src="images/gallery/{file}" width="330" alt="{title}: {what}">'
-        for file, what in zip(names, KINDS.values(), strict=True)
-    ]
-    table = ["| alive at the peak | over the step; in the pool |", "|---|---|"]
-    table += [f"| {shown[0]} | {shown[1]}<br>{shown[2]} |", ""]
-    shell = " ".join(["graphmem", *command, *(f"-o peak{kind}.svg" for kind in KINDS)])
-    return "\n".join([f"## {title}\n", text, "", f"```bash\n{shell}\n```\n", f"`{headline}`\n", *table])
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class Sheet:
 def tensor_box(group: Group, name: str, sheet: Sheet, largest: int) -> str:
     """Attributes of one box: name and bytes, shape, dtype and count, a bar as long as its share of the largest box."""
     role, theme = group.buffers[0].role, sheet.theme
-    count = f"×{len(group.buffers)}" if len(group.buffers) > 1 else ""
+    count = f"×{len(group.buffers):,}" if len(group.buffers) > 1 else ""
     what = _contents(group, sheet.box - INSIDE - text_width(count, SIZE) - 3)
     rows = [(name, bytes_text(group.buffers)), (what, count)]
     label = box_label(rows, sheet.box, group.bytes / largest, theme.fill(role), theme)
