@@ -8,6 +8,7 @@ from graphmem.errors import InternalError
 from graphmem.graph.model import Argument, Variable
 from graphmem.graph.scopes import ScopePaths
 from graphmem.report.build import build_report
+from graphmem.report.moments import placed
 from graphmem.report.report import Report
 from graphmem.xla.compiled import CompiledHlo
 from graphmem.xla.read import read
@@ -262,6 +263,7 @@ def test_temporary_memory_of_the_host_is_no_part_of_the_peak():
     report = build_report(read(made.compiled()))
     assert report.step_peak_bytes == 0
     assert "1.00 KiB of temporary memory lie in the host's memory" in report.notes
+    assert placed(report).placement.blocks == placed(report).placement.regions == ()
 
 
 def overlap(made: Module) -> None:
