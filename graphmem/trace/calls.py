@@ -1,7 +1,7 @@
 """Functions that TensorFlow calls rather than inlines, put in the place of their calls.
 
-A `PartitionedCall`, `While`, `If` or `ReduceDataset` that is left in an executed graph runs functions with executors of
-their own: what TensorFlow would execute there is had as for the step itself.
+A `PartitionedCall`, `While`, `If`, `Case` or `ReduceDataset` that is left in an executed graph runs functions with
+executors of their own: what TensorFlow would execute there is had as for the step itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graphmem.trace.handover import Handed, hand_over, rewrites
 
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 LOOPS = frozenset({"While", "StatelessWhile"})
-BRANCHES = frozenset({"If", "StatelessIf"})
+BRANCHES = frozenset({"If", "StatelessIf"}) | splice.CASES
 DATASETS = frozenset({"ReduceDataset"})
 
 _numbers = itertools.count()
@@ -47,13 +47,16 @@ def with_calls(handed: Handed, traced: Any = None) -> graph_pb2.GraphDef:
     made.versions.CopyFrom(graph.versions)
     for node in graph.node:
         if node.op in CALLS:
-            function = _found(node, "f", library)
+            function = _found(node, node.attr["f"].func, library)
             body = function and _fitted(function, node, before, reads.get(node.name, ()), traced)
             nodes = body and splice.called(node, _instantiated(body, library))
         elif node.op in LOOPS:
-            nodes = _with_functions(splice.repeated, node, ("cond", "body"), library)
+            nodes = _with_functions(splice.repeated, node, [node.attr["cond"].func, node.attr["body"].func], library)
+        elif node.op in splice.CASES:
+            nodes = _with_functions(splice.branched, node, list(node.attr["branches"].list.func), library)
         elif node.op in BRANCHES and _is_bool(node):
-            nodes = _with_functions(splice.branched, node, ("then_branch", "else_branch"), library)
+            either = [node.attr["then_branch"].func, node.attr["else_branch"].func]
+            nodes = _with_functions(splice.branched, node, either, library)
         elif node.op in DATASETS:
             nodes = datasets.unrolled(node, around, functools.partial(_run_by, library))
         else:
@@ -64,7 +67,7 @@ def with_calls(handed: Handed, traced: Any = None) -> graph_pb2.GraphDef:
 
 def _run_by(library: dict[str, Any], node: Any, attribute: str) -> tuple[Any, Any] | None:
     """The function that a dataset's kernel runs, and what TensorFlow executes of it; `None` if it cannot be found."""
-    function = _found(node, attribute, library)
+    function = _found(node, node.attr[attribute].func, library)
     if function is None:
         return None
     with rewrites(False, () if node.op in DATASETS else datasets.REWRITES):
@@ -72,10 +75,10 @@ def _run_by(library: dict[str, Any], node: Any, attribute: str) -> tuple[Any, An
 
 
 def _with_functions(
-    place: Callable[..., Iterator[Any]], node: Any, attributes: tuple[str, str], library: dict[str, Any]
+    place: Callable[..., Iterator[Any]], node: Any, run: list[Any], library: dict[str, Any]
 ) -> Iterator[Any] | None:
-    """The nodes for an op that runs two functions; `None` if one cannot be found."""
-    functions = [_found(node, attribute, library) for attribute in attributes]
+    """The nodes for an op that runs several functions; `None` if one cannot be found."""
+    functions = [_found(node, function, library) for function in run]
     if None in functions or not node.input:
         return None
     with rewrites(False):  # the kernels of these ops do without
@@ -87,9 +90,9 @@ def _is_bool(node: Any) -> bool:
     return bool(node.attr["Tcond"].type == types_pb2.DT_BOOL)
 
 
-def _found(node: Any, attribute: str, library: dict[str, Any]) -> Any:
-    """The function that an op runs; `None` if it is not at hand, or XLA compiles it."""
-    function = library.get(_plain_name(node.attr[attribute].func.name))
+def _found(node: Any, run: Any, library: dict[str, Any]) -> Any:
+    """A function that an op runs, named in an attribute; `None` if it is not at hand, or XLA compiles it."""
+    function = library.get(_plain_name(run.name))
     compiled = function is not None and ("_XlaMustCompile" in node.attr or "_XlaMustCompile" in function.attr)
     return None if compiled else function
 

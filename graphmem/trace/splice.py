@@ -1,8 +1,8 @@
 """The nodes that take the place of an op that runs functions: a call, a loop or a branch that TensorFlow left as it is.
 
-A `_Call` hands the arguments of a call in, and `_Return`, which takes the call's place, the results out. It reads the
-arguments as well: the call holds them until the function has returned. `While` and `If` become the ops that TensorFlow
-lowers others of their kind to; the kernel of `While` runs one iteration at a time.
+A `_Call` hands the arguments of a call in, and `_Return`, which takes the op's place, the results out. It reads the
+arguments as well: the op holds them until the function has returned. `While`, `If` and `Case` become the ops that
+TensorFlow lowers others of their kind to; the kernel of `While` runs one iteration at a time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tensorflow.core.framework import node_def_pb2, types_pb2
 from graphmem.trace import nesting
 
 CALL, RETURN = "_Call", "_Return"
+CASES = frozenset({"Case", "StatelessCase"})
 RAN_AS = "_ran_as"
 """Attribute of a node that is moved: the name under which TensorFlow runs it."""
 
@@ -113,35 +114,49 @@ def repeated(loop: Any, condition: Any, body: Any) -> Iterator[Any]:
         yield _node(f"{name}/next_{number}", "NextIteration", [result, *waits], loop, kind)
         exits.append(_node(f"{name}/exit_{number}", "Exit", [switches[number].name], loop, kind))
     yield from exits
-    yield _all_of(loop, [exit.name for exit in exits], kinds)
+    yield returned(loop, [*(exit.name for exit in exits), *given], kinds)
 
 
-def branched(branch: Any, then: Any, otherwise: Any) -> Iterator[Any]:
-    """Nodes for an `If` of these executed graphs."""
+def branched(branch: Any, *sides: Any) -> Iterator[Any]:
+    """Nodes for an `If` of these executed graphs, then and else, or for a `Case` of any number."""
     name, kinds = branch.name, list(branch.attr["Tout"].list.type)
     (predicate, *given), controls = _inputs(branch)
-    choose = _node(f"{name}/switch_pred", "Switch", [predicate, predicate, *controls], branch, types_pb2.DT_BOOL)
+    by_number = branch.op in CASES
+    graphs = sides if by_number else sides[::-1]  # the first output of a `Switch` is that of false
+    labels = [f"branch{number}" for number in range(len(graphs))] if by_number else ["else", "then"]
+
+    def switch(label: str, source: str, kind: int) -> Any:
+        op = "_SwitchN" if by_number else "Switch"
+        made = _node(f"{name}/{label}", op, [source, predicate, *controls], branch, kind)
+        if by_number:
+            made.attr["num_outs"].i = len(graphs)
+        return made
+
+    choose = switch("switch_pred", predicate, types_pb2.DT_INT32 if by_number else types_pb2.DT_BOOL)
+    switches = [
+        switch(f"switch_{number}", source, kind)
+        for number, (source, kind) in enumerate(zip(given, branch.attr["Tin"].list.type, strict=True))
+    ]
     yield choose
-    switches = []
-    for number, (source, kind) in enumerate(zip(given, branch.attr["Tin"].list.type, strict=True)):
-        switches.append(_node(f"{name}/switch_{number}", "Switch", [source, predicate, *controls], branch, kind))
     yield from switches
-    sides = []
-    for side, (label, graph) in enumerate((("else", otherwise), ("then", then))):
-        source = f"{choose.name}:{side}" if side else choose.name
-        pivot = _node(f"{name}/pivot_{label}", "Identity", [source], branch, types_pb2.DT_BOOL)
+    results = []
+    for side, (label, graph) in enumerate(zip(labels, graphs, strict=True)):
+        chosen = outputs(choose.name, len(graphs))[side]
+        pivot = _node(f"{name}/pivot_{label}", "Identity", [chosen], branch, choose.attr["T"].type)
         yield pivot
-        arguments = [f"{switch.name}:1" if side else switch.name for switch in switches]
+        arguments = [outputs(made.name, len(graphs))[side] for made in switches]
         inside = _Body(graph, f"{name}/{label}/", arguments, pivot.name)
         yield from inside.nodes
-        sides.append(inside)
+        end = _node(f"{name}/end_{label}", "Identity", [pivot.name, *inside.ends], branch, choose.attr["T"].type)
+        yield end
+        results.append([*inside.results, end.name])
     merges = []
-    for number, kind in enumerate(kinds):
-        merge = _node(f"{name}/merge_{number}", "Merge", [side.results[number] for side in sides], branch, kind)
-        merge.attr["N"].i = 2
+    for number, kind in enumerate([*kinds, choose.attr["T"].type]):
+        merge = _node(f"{name}/merge_{number}", "Merge", [result[number] for result in results], branch, kind)
+        merge.attr["N"].i = len(graphs)
         merges.append(merge)
     yield from merges
-    yield _all_of(branch, [merge.name for merge in merges], kinds)
+    yield returned(branch, [*(merge.name for merge in merges), predicate, *given], kinds)  # the last: all has run
 
 
 def _node(name: str, op: str, inputs: Sequence[str], like: Any, kind: int | None = None) -> Any:
@@ -149,14 +164,6 @@ def _node(name: str, op: str, inputs: Sequence[str], like: Any, kind: int | None
     made.input.extend(inputs)
     if kind is not None:
         made.attr["T"].type = kind
-    return made
-
-
-def _all_of(replaced: Any, sources: Sequence[str], kinds: Sequence[int]) -> Any:
-    """What the readers of the op that is replaced read now."""
-    made = _node(replaced.name, "IdentityN" if sources else "NoOp", sources, replaced)
-    if sources:
-        made.attr["T"].list.type.extend(kinds)
     return made
 
 

@@ -361,6 +361,51 @@ def functional_if() -> Any:
     )
 
 
+def chain(h: Any) -> Any:
+    """Tensors each of which is made of the one before alone."""
+    return tf.transpose(tf.tanh(tf.transpose(tf.tanh(tf.transpose(h)))))
+
+
+@step
+def functional_case() -> Any:
+    branches = [signed(body, (128, 64)) for body in (lambda h: h * 2.0, chain, lambda h: -h)]
+    return functional(
+        lambda x: tf.raw_ops.Case(
+            branch_index=tf.cast(tf.reduce_min(x), tf.int32) + 1, input=[tf.nn.relu(x)], Tout=[tf.float32],
+            branches=branches,
+        )[0]
+    )  # fmt: skip
+
+
+@step
+def functional_if_with_effect() -> Any:
+    w = tf.Variable(tf.zeros((64, 128)))
+
+    def effect(h: Any) -> None:
+        w.assign_add(chain(h))
+
+    then = signed(effect, (128, 64))
+    handle = tf.TensorSpec((), tf.resource)
+    otherwise = tf.function(lambda h, w: None).get_concrete_function(tf.TensorSpec((128, 64)), handle)
+
+    def body(x: Any) -> Any:
+        y = tf.nn.relu(x)
+        done = tf.raw_ops.If(
+            cond=tf.reduce_sum(x) > 0, input=[y, w.handle], Tout=[], then_branch=then, else_branch=otherwise
+        )
+        with tf.control_dependencies([done]):
+            return tf.reduce_sum(w.read_value())
+
+    return functional(body)
+
+
+@step
+def functional_while_of_a_value() -> Any:
+    condition = signed(lambda i, h: i < 3, (), (128, 64))
+    body = signed(lambda i, h: (i + 1, tf.transpose(tf.tanh(tf.transpose(h)))), (), (128, 64))
+    return functional(lambda x: tf.raw_ops.While(input=[tf.constant(0), tf.nn.relu(x)], cond=condition, body=body)[1])
+
+
 @step
 def ctc_loss() -> Any:
     w = tf.Variable(uniform((16, 20)))
