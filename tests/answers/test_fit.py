@@ -175,6 +175,12 @@ def test_a_live_model_and_a_function_of_what_is_varied() -> None:
         made.compile("adam", "mse")
         return made
 
+    def factory(width: int) -> Any:
+        def net() -> Any:
+            return build(width)
+
+        return net
+
     live = build(64)
     found = graphmem.fit(live, budget="1MiB", **COMMON)
     assert found.value is not None
@@ -184,7 +190,7 @@ def test_a_live_model_and_a_function_of_what_is_varied() -> None:
     wide = graphmem.fit(build, budget="1MiB", vary="width", multiple_of=8, batch=4, **COMMON)
     assert wide.value is not None
     for width, too_much in ((wide.value, False), (wide.value + 8, True)):
-        report = graphmem.analyze(build(width), batch=4, memory=1 << 20, **COMMON)
+        report = graphmem.analyze(factory(width), batch=4, memory=1 << 20, **COMMON)
         assert (report.allocator["fails"] is not None) == too_much
 
 
