@@ -132,11 +132,9 @@ STEADY = [
 AHEAD = {"iterator_that_prefetches": 4 * 64 * 64 * 4}
 """Bytes of the batches that come next, which TensorFlow's pipeline makes beside the step: none, or so many at most."""
 
-MARGIN = {"bidirectional": 0.08}
-"""Two loops beside one another have more orders than can be drawn; else 2 %."""
-
-ORDERS = 30
-"""TensorFlow's order differs from process to process, and so do the peaks of small loops: some are rare."""
+ORDERS, MORE_ORDERS = 30, {"bidirectional": 120}
+"""TensorFlow's order differs from process to process, and so do the peaks of small loops: some are rare, most so where
+two loops run beside one another."""
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +150,7 @@ def predicted(name: str, recorded: Recorded) -> tuple[list[Simulation], Report, 
     assert not isinstance(found, str), found
     graph, done = found
     if name not in _drawn:
-        orders = 8 if name in STEADY else ORDERS
+        orders = 8 if name in STEADY else MORE_ORDERS.get(name, ORDERS)
         _drawn[name] = draw(graph, env=Env(threads=THREADS), trips=GIVEN.get(name), orders=orders)
     drawn = _drawn[name]
     return drawn, build_report(drawn[typical([simulation.peak for simulation in drawn])]), done
@@ -173,8 +171,7 @@ def test_the_measured_peak_is_one_of_those_predicted(name: str, recorded: Record
     assert report.at_least is False
     assert sorted(drawn[0].schedule.loops.values()) == LOOPS[name]
     low, high = report.step_peak_range_bytes
-    margin, beside = MARGIN.get(name, 0.02), AHEAD.get(name, 0)
-    least, most = low * (1 - margin), high * (1 + margin) + beside
+    least, most = low * 0.98, high * 1.02 + AHEAD.get(name, 0)
     assert any(least <= peak <= most for peak in measured(name, done)), (low, high, done.peak)
 
 
