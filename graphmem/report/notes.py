@@ -68,6 +68,11 @@ def findings(simulation: Simulation) -> list[str]:
         found.append(f"loops replayed: {', '.join(_first(loops, 'more'))}")
     if any(op.type.startswith("IteratorGetNext") for op in simulation.graph.ops):
         found.append("the pipeline that the step reads holds the batches that come next, which are not counted")
+    if any(op.type == "DatasetToSingleElement" for op in simulation.graph.ops):
+        found.append(
+            "the dataset that the step reads is set up anew in each call: TensorFlow then copies the tensors that it "
+            "holds, which is not counted"
+        )
     if info.get("onednn_here") and not info.get("onednn"):
         found.append(
             "modelled with oneDNN off; TensorFlow turns it on for this CPU unless TF_ENABLE_ONEDNN_OPTS=0 is set, "

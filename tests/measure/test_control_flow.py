@@ -181,12 +181,14 @@ def test_a_step_of_one_order_is_predicted_to_the_byte(name: str, recorded: Recor
     assert {simulation.peak for simulation in drawn} == {done.peak}
 
 
-def test_batches_that_the_pipeline_makes_ahead_are_named_as_not_counted(recorded: Recorded) -> None:
+def test_what_pipelines_hold_is_named_as_not_counted(recorded: Recorded) -> None:
     for name in ("iterator_in_loop", "iterator_that_prefetches", "steps_per_execution"):
         _, report, _ = predicted(name, recorded)
         assert [note for note in report.notes if "batches that come next" in note]
+    _, report, _ = predicted("dataset_loop", recorded)
+    assert [note for note in report.notes if "copies the tensors that it holds" in note]
     _, report, _ = predicted("loop", recorded)
-    assert not [note for note in report.notes if "batches that come next" in note]
+    assert not [note for note in report.notes if "not counted" in note]
 
 
 def test_what_kernels_ask_for_besides_their_outputs_bears_their_names(recorded: Recorded) -> None:
