@@ -112,7 +112,7 @@ def _import(graph: Any, graph_def: Any) -> None:
 def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
     changed = graph_pb2.GraphDef()
     changed.CopyFrom(graph_def)
-    _skip_calls(changed)
+    _read_at_source(changed)
     _skip_branches(changed)
     next_iterations = {node.name for node in changed.node if node.op == "NextIteration"}
     numbers = carried.changing(changed) if next_iterations else ()
@@ -147,9 +147,11 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
     return changed
 
 
-def _skip_calls(graph_def: Any) -> None:
-    """Have what is handed into and out of calls read where it comes from: handles keep shapes, and constants values."""
-    handed = {
+def _read_at_source(graph_def: Any) -> None:
+    """Have what calls and switches hand on read where it comes from: handles keep shapes, and constants values."""
+    switches = [node for node in graph_def.node if node.op == "Switch"]
+    handed = {f"{node.name}{slot}": node.input[0] for node in switches for slot in ("", ":1")}
+    handed |= {
         f"{node.name}:{slot}" if slot else node.name: source
         for node in graph_def.node
         if node.op in (CALL, RETURN)

@@ -181,6 +181,21 @@ def grown(x: Any, w: Any, times: int, **options: Any) -> Any:
 
 
 @step
+def sliced_by_a_number_carried_along() -> Any:
+    w = uniform((64, 64))
+
+    @tf.function
+    def run(x: Any) -> Any:
+        def body(i: Any, size: Any, h: Any) -> Any:
+            rows = tf.slice(x, tf.stack([i * size, 0]), tf.stack([size, 64]))
+            return i + 1, size, h + tf.tanh(rows @ w)
+
+        return tf.while_loop(lambda i, size, h: i < 4, body, (0, tf.constant(32), tf.zeros((32, 64))))[2]
+
+    return run, (uniform((128, 64)),)
+
+
+@step
 def grown_and_stacked() -> Any:
     return trained(lambda x, w: grown(x, w, 6).stack(), 64, 64)
 

@@ -32,6 +32,7 @@ LOOPS = {
     "stacked": [32],
     "stacked_with_gradient": [6, 6],
     "unstacked": [8, 8],
+    "sliced_by_a_number_carried_along": [4],
     "grown_and_stacked": [6, 6],
     "grown_and_joined": [6, 6],
     "grown_and_gathered": [6, 6],
