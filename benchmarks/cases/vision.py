@@ -198,7 +198,7 @@ def segmentation():
     return Training(model, images(8, 64), tf.zeros((8, 64, 64), tf.int32), "adam", CLASSES)
 
 
-@variants()
+@variants("train", "predict")
 def volume():
     """A U-Net over volumes."""
     inputs = keras.Input((16, 32, 32, 1))
