@@ -159,6 +159,23 @@ def update_with_pending_reader() -> StepGraph:
     return b.returns("late")
 
 
+def sparse_update(*, branch: bool) -> StepGraph:
+    """A read of 64 bytes, 8 made of it, and an update of some rows, which may be in a branch that is taken."""
+    b = Builder()
+    b.argument("rows", 4)
+    b.argument("x", 8)
+    table = b.variable("w", 64)
+    handle: Any = table
+    if branch:
+        b.op("when", "Greater", ["x", "x"], outputs=(Tensor("bool", (), 1),))
+        b.op("switch", "Switch", [table, "when"], outputs=(Tensor("resource", (), 0, host=True),) * 2)
+        handle = ("switch", 1)
+    b.read("read", table, 64)
+    b.op("made", "MatMul", ["read", "x"], 8)
+    b.op("update", "ResourceScatterSub", [handle, "rows", "x"], after=["made"], phase="update", role="update")
+    return b.returns("made")
+
+
 def two_weights() -> StepGraph:
     """Two layers, their gradients and updates: the smallest step with all three phases."""
     b = Builder()

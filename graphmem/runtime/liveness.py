@@ -41,7 +41,7 @@ class _Walk:
         self.schedule, self.effects = schedule, effects
         self.buffers = Buffers(schedule)
         self.lists = Lists(graph, self.buffers, schedule.indices)
-        self.variables = Variables(graph, effects, self.buffers)
+        self.variables = Variables(graph, self.buffers)
         self.special = {
             ARGUMENT: self.variables.argument,
             CONSTANT: self._constant,

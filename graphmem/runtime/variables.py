@@ -27,11 +27,11 @@ class Variables:
         current: number of a variable -> its buffer.
     """
 
-    def __init__(self, graph: StepGraph, effects: list[Effect], buffers: Buffers) -> None:
+    def __init__(self, graph: StepGraph, buffers: Buffers) -> None:
         self._graph, self._buffers = graph, buffers
         self.handles: dict[int, int] = {}
         self.current: dict[int, int] = {}
-        self._copy_on_read = _accessed_sparsely(graph, effects)
+        self._copy_on_read = _used(graph, range(len(graph)), ("sparse",))
 
     def argument(self, index: int, effect: Effect, inputs: list[int], base: int) -> None:
         """An `_Arg`: a handle of a variable, or a tensor that the caller holds all along."""
@@ -87,27 +87,19 @@ class Variables:
 
 def written_by(graph: StepGraph, indices: Iterable[int]) -> set[int]:
     """Numbers of the variables that some of these ops assign or update densely, inside branches too."""
+    return _used(graph, indices, ("assign", "update"))
+
+
+def _used(graph: StepGraph, indices: Iterable[int], how: tuple[str, ...]) -> set[int]:
+    """Numbers of the variables that some of these ops use in one of these ways; branches and loops pass handles on."""
     found = set()
     for index in indices:
         rule = lookup(graph.ops[index].type)
-        if rule is not None and rule.variable in ("assign", "update"):
+        if rule is not None and rule.variable in how:
             producer = graph.ops[graph.ops[index].inputs[rule.handle][0]]
             while producer.type in _PASS_ON and producer.inputs:
                 producer = graph.ops[producer.inputs[0][0]]
             kind, number = producer.attrs.get("_arg", ("", NOTHING))
-            if kind == "variable":
-                found.add(number)
-    return found
-
-
-def _accessed_sparsely(graph: StepGraph, effects: list[Effect]) -> set[int]:
-    """Variables that some op of the step accesses sparsely."""
-    found = set()
-    for op, effect in zip(graph.ops, effects, strict=True):
-        rule = effect.rule
-        if rule is not None and rule.variable == "sparse":
-            producer = op.inputs[rule.handle][0]
-            kind, number = graph.ops[producer].attrs.get("_arg", ("", NOTHING))
             if kind == "variable":
                 found.add(number)
     return found

@@ -57,6 +57,12 @@ def test_a_pending_reader_makes_the_update_copy_the_variable():
     assert simulation.peak == 128
 
 
+@pytest.mark.parametrize("branch", [False, True])
+def test_a_read_copies_a_variable_that_the_step_updates_sparsely_in_a_branch_or_not(branch):
+    simulation = simulate(graphs.sparse_update(branch=branch), order="graph")
+    assert simulation.peak == max(simulation.total.tolist()) == 64 + 8
+
+
 @pytest.mark.parametrize("order", ["default", "graph", "breadth-first", "deterministic"])
 def test_the_same_graph_gives_the_same_simulation(order):
     first, second = (simulate(decoder_graph(500), order=order, orders=4) for _ in range(2))
