@@ -193,7 +193,7 @@ def explanation(report: dict[str, Any], runs: list[dict[str, Any]], least: float
     if sum(size for size, *_ in run["top"]) < run["step_peak_bytes"] and run["top"]:  # the list ends: look above that
         floor = max(floor, run["top"][-1][0] + 1)
     measured = [(size, f"{op} {kind}") for size, op, kind, _ in run["top"] if size >= floor]
-    predicted = [(row["bytes"], f"{row['tensor']} ({row['made_by']})") for row in report["frontier"]]
+    predicted = [(row["bytes"], f"{row['tensor']} ({row['made_by']})") for row in report["frontier"] if row["bytes"]]
     predicted = [pair for pair in predicted if pair[0] >= floor]
     lines = [f"    at the peak: measured {run['peak_op']}, predicted {report['peak']['op']}"]
     for sign, these, others in (("measured only", measured, predicted), ("predicted only", predicted, measured)):

@@ -15,9 +15,10 @@ register(
 )
 register(
     "AsString StringToHashBucket StringToHashBucketFast StringToHashBucketStrong StringToNumber StringLower StringUpper"
-    " StringStrip StringLength StringJoin StringFormat StringSplit StringSplitV2 StringNGrams Substr ReduceJoin"
-    " UnsortedSegmentJoin RegexReplace StaticRegexReplace RegexFullMatch StaticRegexFullMatch UnicodeDecode"
-    " UnicodeDecodeWithOffsets UnicodeEncode UnicodeTranscode UnicodeScript EncodeBase64 DecodeBase64 Fingerprint",
+    " _TensorToHashBucketFast StringStrip StringLength StringJoin StringFormat StringSplit StringSplitV2 StringNGrams"
+    " Substr ReduceJoin UnsortedSegmentJoin RegexReplace StaticRegexReplace RegexFullMatch StaticRegexFullMatch"
+    " UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeTranscode UnicodeScript EncodeBase64 DecodeBase64"
+    " Fingerprint",
     Rule(source="as_string_op.cc, string_split_op.cc, unicode_ops.cc and others"),
 )
 register(

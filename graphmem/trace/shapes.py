@@ -24,7 +24,7 @@ from tensorflow.python.framework.ops import Operation
 from tensorflow.python.util import _pywrap_util_port
 
 from graphmem.errors import InternalError, TargetError
-from graphmem.trace import carried, crosses, elements
+from graphmem.trace import carried, clamps, crosses, elements
 from graphmem.trace.placement import COPY
 from graphmem.trace.splice import CALL, RETURN
 
@@ -64,10 +64,32 @@ def infer(
     found = _inferred(changed)
     coming = carried.rounds(graph_def)
     for _ in range(_ROUNDS):
-        if not elements.tell(changed, found) | crosses.tell(changed, found) | carried.open_up(changed, found, coming):
+        new = elements.tell(changed, found) | crosses.tell(changed, found) | carried.open_up(changed, found, coming)
+        if not new | _state(changed, traced, found):
             break
         found = _inferred(changed)
     return found
+
+
+def _state(graph_def: Any, traced: Any, found: dict[str, list[tuple[str, Shape]]]) -> bool:
+    """Note the shapes that the program stated (`set_shape`) where inference knows no rank; returns whether any is new.
+
+    A known rank is left alone: Grappler may have put the dimensions of what it computes in another order.
+    """
+    unknown = [node for node in graph_def.node if any(shape is None for _, shape in found.get(node.name, ()))]
+    stated = {op.name: op for op in traced.get_operations()} if traced is not None and unknown else {}
+    new = False
+    for node in unknown:
+        op = stated.get(node.name)
+        if op is None or op.type != node.op or len(op.outputs) != len(found[node.name]):
+            continue
+        pairs = list(zip(op.outputs, found[node.name], strict=True))
+        if any(shape is None and tensor.shape.rank is not None for tensor, (_, shape) in pairs):
+            shapes = [tensor.shape if shape is None else tf.TensorShape(shape) for tensor, (_, shape) in pairs]
+            del node.attr["_output_shapes"].list.shape[:]
+            node.attr["_output_shapes"].list.shape.extend(shape.as_proto() for shape in shapes)
+            new = True
+    return new
 
 
 def _inferred(graph_def: Any) -> dict[str, list[tuple[str, Shape]]]:
@@ -114,6 +136,7 @@ def _with_known_sources(graph_def: Any, argument_shapes: list[Shape]) -> Any:
     changed.CopyFrom(graph_def)
     _read_at_source(changed)
     _skip_branches(changed)
+    clamps.settle(changed)
     next_iterations = {node.name for node in changed.node if node.op == "NextIteration"}
     numbers = carried.changing(changed) if next_iterations else ()
     for node in changed.node:
