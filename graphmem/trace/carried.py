@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-Shape = tuple["int | None", ...] | None
+from graphmem.trace.noted import Shape
 
 _HANDED_ON = ("Identity", "Switch", "Enter", "Exit", "NextIteration")
 

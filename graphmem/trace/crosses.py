@@ -8,9 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import tensorflow as tf
-
-Shape = tuple["int | None", ...] | None
+from graphmem.trace.noted import Shape, note, shape_of
 
 _CROSSES = ("SparseCross", "SparseCrossV2", "SparseCrossHashed")
 
@@ -28,29 +26,23 @@ def tell(graph_def: Any, found: dict[str, list[tuple[str, Shape]]]) -> bool:
     dense: dict[str, tuple[int, int]] = {}
     for node in graph_def.node:
         if node.op in _CROSSES and not node.attr["N"].i:
-            shapes = [_shape(source, found) for source in node.input[: len(node.attr["dense_types"].list.type)]]
+            shapes = [shape_of(source, found) for source in node.input[: len(node.attr["dense_types"].list.type)]]
             if shapes and all(shape is not None and len(shape) == 2 and None not in shape for shape in shapes):
                 dense[node.name] = shapes[0][0], prod(shape[1] for shape in shapes)
     new = False
     for node in graph_def.node if dense else ():
         if node.name in dense:
             rows = prod(dense[node.name])
-            new |= _note(node, [(rows, 2), (rows,), (2,)], found)
+            new |= _told(node, [(rows, 2), (rows,), (2,)], found)
         elif node.op == "SparseToDense":
             cross, _, slot = node.input[1].partition(":")
             if slot == "2" and cross in dense:
-                new |= _note(node, [dense[cross]], found)
+                new |= _told(node, [dense[cross]], found)
     return new
 
 
-def _note(node: Any, shapes: list[tuple[int, ...]], found: dict[str, list[tuple[str, Shape]]]) -> bool:
+def _told(node: Any, shapes: list[tuple[int, ...]], found: dict[str, list[tuple[str, Shape]]]) -> bool:
     if [shape for _, shape in found[node.name]] == shapes:
         return False
-    del node.attr["_output_shapes"].list.shape[:]
-    node.attr["_output_shapes"].list.shape.extend(tf.TensorShape(shape).as_proto() for shape in shapes)
+    note(node, shapes)
     return True
-
-
-def _shape(source: str, found: dict[str, list[tuple[str, Shape]]]) -> Any:
-    name, _, slot = source.partition(":")
-    return found[name][int(slot or 0)][1]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
+from graphmem.trace.noted import Shape, note, shape_of
 from graphmem.trace.splice import CALL
-
-Shape = tuple["int | None", ...] | None
 
 #: Ops that give an object a tensor: the tensor's input position. All that an object is given has one shape.
 _GIVEN = {"StackPushV2": 1, "TensorArrayWriteV3": 2, "TensorArrayScatterV3": 2}
@@ -31,7 +28,7 @@ def tell(graph_def: Any, found: dict[str, list[tuple[str, Shape]]]) -> bool:
     held: dict[str, Shape] = {}
     for node in graph_def.node:
         if node.op in _GIVEN:
-            shape = _shape(node.input[_GIVEN[node.op]], found)
+            shape = shape_of(node.input[_GIVEN[node.op]], found)
             if shape is not None and node.op == "TensorArrayScatterV3":
                 shape = shape[1:]
             if shape is not None and None not in shape:
@@ -45,20 +42,14 @@ def tell(graph_def: Any, found: dict[str, list[tuple[str, Shape]]]) -> bool:
                 continue
             shape = element if node.op != "TensorArrayGatherV3" else _stacked(node, element, found)
             if shape is not None and shape != before:
-                del node.attr["_output_shapes"].list.shape[:]
-                node.attr["_output_shapes"].list.shape.add().CopyFrom(tf.TensorShape(shape).as_proto())
+                note(node, [shape])
                 new = True
     return new
 
 
 def _stacked(node: Any, element: tuple[int | None, ...], found: dict[str, list[tuple[str, Shape]]]) -> Shape:
-    indices = _shape(node.input[1], found)
+    indices = shape_of(node.input[1], found)
     return None if indices is None else (*indices, *element)
-
-
-def _shape(source: str, found: dict[str, list[tuple[str, Shape]]]) -> Shape:
-    name, _, slot = source.partition(":")
-    return found[name][int(slot or 0)][1]
 
 
 def _maker(handle: str, nodes: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ shape function has what it needs:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -25,10 +25,9 @@ from tensorflow.python.util import _pywrap_util_port
 
 from graphmem.errors import InternalError, TargetError
 from graphmem.trace import carried, clamps, crosses, elements
+from graphmem.trace.noted import Shape, note
 from graphmem.trace.placement import COPY
 from graphmem.trace.splice import CALL, RETURN
-
-Shape = tuple["int | None", ...] | None
 
 #: They say of what shape is what they refer to, which a `Merge` forgets.
 _HANDLES = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
@@ -56,40 +55,19 @@ def infer(
     """
     changed = _with_known_sources(graph_def, argument_shapes)
     if traced is not None:
-        _shape_calls(changed, traced)
+        _take_traced([node for node in changed.node if node.op in _TOLD or _is_call(node.op)], traced)
     for node in changed.node:
         if told and node.name in told:
-            del node.attr["_output_shapes"].list.shape[:]
-            node.attr["_output_shapes"].list.shape.extend(tf.TensorShape(shape).as_proto() for shape in told[node.name])
+            note(node, told[node.name])
     found = _inferred(changed)
+    if traced is not None and _take_traced([node for node in changed.node if _of_no_rank(found[node.name])], traced):
+        found = _inferred(changed)
     coming = carried.rounds(graph_def)
     for _ in range(_ROUNDS):
-        new = elements.tell(changed, found) | crosses.tell(changed, found) | carried.open_up(changed, found, coming)
-        if not new | _state(changed, traced, found):
+        if not elements.tell(changed, found) | crosses.tell(changed, found) | carried.open_up(changed, found, coming):
             break
         found = _inferred(changed)
     return found
-
-
-def _state(graph_def: Any, traced: Any, found: dict[str, list[tuple[str, Shape]]]) -> bool:
-    """Note the shapes that the program stated (`set_shape`) where inference knows no rank; returns whether any is new.
-
-    A known rank is left alone: Grappler may have put the dimensions of what it computes in another order.
-    """
-    unknown = [node for node in graph_def.node if any(shape is None for _, shape in found.get(node.name, ()))]
-    stated = {op.name: op for op in traced.get_operations()} if traced is not None and unknown else {}
-    new = False
-    for node in unknown:
-        op = stated.get(node.name)
-        if op is None or op.type != node.op or len(op.outputs) != len(found[node.name]):
-            continue
-        pairs = list(zip(op.outputs, found[node.name], strict=True))
-        if any(shape is None and tensor.shape.rank is not None for tensor, (_, shape) in pairs):
-            shapes = [tensor.shape if shape is None else tf.TensorShape(shape) for tensor, (_, shape) in pairs]
-            del node.attr["_output_shapes"].list.shape[:]
-            node.attr["_output_shapes"].list.shape.extend(shape.as_proto() for shape in shapes)
-            new = True
-    return new
 
 
 def _inferred(graph_def: Any) -> dict[str, list[tuple[str, Shape]]]:
@@ -202,20 +180,25 @@ def _skip_branches(graph_def: Any) -> None:
             node.input[place] = source
 
 
-def _shape_calls(graph_def: Any, traced: Any) -> None:
-    """Note what the traced graph knows of calls and of what comes out of lists; the importer takes that as shapes.
+def _of_no_rank(outputs: list[tuple[str, Shape]]) -> bool:
+    """Whether nothing is known of an op's outputs. What has a rank may be in another order than when it was traced."""
+    return bool(outputs) and all(shape is None for _, shape in outputs)
 
-    Shape functions cannot tell how long a list is, nor what a list inside another holds; the Python code that made it
-    often said so.
+
+def _take_traced(nodes: Iterable[Any], traced: Any) -> bool:
+    """Note what the traced graph knows of nodes; the importer takes that as shapes. Returns whether it knows any.
+
+    Shape functions cannot tell what a call returns, how long a list is, or what a list or a table holds; the Python
+    code that made it often said so (`set_shape`).
     """
-    wanted = {_as_traced(node.name): node for node in graph_def.node if node.op in _TOLD or _is_call(node.op)}
-    if not wanted:
-        return
-    for name, op in _ops_below(traced, ""):
+    wanted = {_as_traced(node.name): node for node in nodes}
+    new = False
+    for name, op in _ops_below(traced, "") if wanted else ():
         node = wanted.get(name)
         if node is not None and node.op == op.type and _same_call(node, op):
-            del node.attr["_output_shapes"].list.shape[:]
-            node.attr["_output_shapes"].list.shape.extend(tensor.shape.as_proto() for tensor in op.outputs)
+            note(node, [tensor.shape for tensor in op.outputs])
+            new |= any(tensor.shape.rank is not None for tensor in op.outputs)
+    return new
 
 
 #: Ops whose shape functions often know less than the code that made them.
