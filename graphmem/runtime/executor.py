@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from graphmem.errors import InternalError
 from graphmem.runtime.branches import Branches
-from graphmem.runtime.edges import INLINE_EDGES, draw_base, walk
+from graphmem.runtime.edges import INLINE_EDGES, SINK_EDGES, Arena, walk
 from graphmem.runtime.frames import DEAD, Frames, Iteration
 from graphmem.runtime.plan import Plan, data_first
 from graphmem.runtime.queues import QUEUES, Ready
@@ -53,9 +53,7 @@ class Schedule:
     indices: dict[int, list[int]] = field(default_factory=dict)
 
 
-def schedule(
-    plan: Plan, branches: Branches | None = None, *, policy: str = "default", draw: int = 0
-) -> Schedule:
+def schedule(plan: Plan, branches: Branches | None = None, *, policy: str = "default", draw: int = 0) -> Schedule:
     """Run the executor's model over a graph.
 
     Args:
@@ -78,12 +76,13 @@ class _Run:
         self.branches = branches
         branches.start()
         self.frames = Frames(plan, straight=not any(plan.kinds))
-        base = draw_base(draw, len(plan.roots))
+        arena = Arena(len(plan.graph.ops), plan.edge_count, plan.root_numbers, draw)
         self.edges = [
-            row if len(row) <= INLINE_EDGES else data_first([row[place] for place in walk(numbers, base)])
+            row if len(row) <= INLINE_EDGES else data_first([row[place] for place in walk(arena.addresses(numbers))])
             for row, numbers in zip(plan.edges, plan.numbers, strict=True)
         ]
-        self.roots = [plan.roots[place] for place in walk(plan.root_numbers, base)]
+        from_source = walk(arena.from_source(), grown=True)
+        self.roots = [plan.roots[place - SINK_EDGES] for place in from_source if place >= SINK_EDGES]
         self.queue = QUEUES[policy](plan)
         self.out = Schedule([], [], [], 0)
         self.processed = 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from graphmem.graph.model import StepGraph
 from graphmem.ops.registry import Rule, lookup
-from graphmem.runtime.edges import INLINE_EDGES
+from graphmem.runtime.edges import INLINE_EDGES, SINK_EDGES
 
 Edge = tuple[int, int, int]  # (reading op, its input position or -1 for a control edge, output slot)
 
@@ -42,6 +42,7 @@ class Plan:
         expensive: whether the CPU executor hands the op to its thread pool.
         roots: ops without any input, in node order.
         root_numbers: places of the edges from the source node to them.
+        edge_count: edges of the graph, those of its source and sink included.
         node_ids: the op's place in TensorFlow's own numbering.
         values: numbers of the tensors, as every order of a graph without control flow has them.
     """
@@ -55,6 +56,7 @@ class Plan:
     expensive: list[bool]
     roots: list[int]
     root_numbers: list[int]
+    edge_count: int
     node_ids: list[int]
     values: Values
 
@@ -65,9 +67,9 @@ def make_plan(graph: StepGraph) -> Plan:
     rules = [by_type[op.type] for op in graph.ops]
     kinds = [rule.control if rule else "" for rule in rules]
     order = _constructor_order(graph, kinds)
-    late = [index for index in order if "_folded" in graph.ops[index].attrs]  # nodes that constant folding adds
-    edges, numbers, count = _edges(graph, order, set(late))
-    roots, root_numbers = _roots(graph, order, late, edges, count)
+    folded = [index for index in order if "_folded" in graph.ops[index].attrs]
+    late = sorted(folded, key=lambda index: graph.ops[index].name)  # nodes that constant folding adds, by name
+    found = _edges(graph, order, late, kinds)
     node_ids = [0] * len(order)
     for place, index in enumerate([*order, *late]):
         node_ids[index] = place
@@ -75,57 +77,79 @@ def make_plan(graph: StepGraph) -> Plan:
         (1 if kind == "merge" else len(op.inputs)) + len(op.controls) for op, kind in zip(graph.ops, kinds, strict=True)
     ]
     expensive = [rule is None or not rule.inline for rule in rules]
-    return Plan(graph, rules, kinds, edges, numbers, pending, expensive, roots, root_numbers, node_ids, _values(graph))
+    return Plan(
+        graph, rules, kinds, found.edges, found.numbers, pending, expensive, found.roots, found.root_numbers,
+        found.count, node_ids, _values(graph),
+    )  # fmt: skip
 
 
-def _edges(graph: StepGraph, order: list[int], late: set[int]) -> tuple[list[list[Edge]], list[list[int]], int]:
-    """Out edges of each op, their numbers, and how many there are; those of folded constants are added last."""
-    edges: list[list[Edge]] = [[] for _ in order]
-    numbers: list[list[int]] = [[] for _ in order]
-    postponed: list[tuple[int, Edge]] = []
-    mixed: set[int] = set()
-    count = 0
-    for index in order:
-        op = graph.ops[index]
-        position = 0
-        for producer, slot in op.inputs:
-            if producer in late:
-                postponed.append((producer, (index, position, slot)))
+def _edges(graph: StepGraph, order: list[int], late: list[int], kinds: list[str]) -> _Edges:
+    """Number the edges as TensorFlow adds them.
+
+    GraphConstructor adds those that close loops (`NextIteration` to `Merge`) when all nodes are there, then come those
+    from the source and to the sink. Constant folding adds the edges of its constants after that, and last come those of
+    an op that replaces an equal one.
+    """
+    ops = graph.ops
+    found = _Edges([[] for _ in order], [[] for _ in order])
+    closing: list[tuple[int, Edge]] = []
+    replaced: list[tuple[int, Edge]] = []
+    from_folded: dict[int, list[Edge]] = {index: [] for index in late}
+    built = [index for index in order if index not in from_folded]
+    for index in built:
+        op = ops[index]
+        taken_over = op.attrs.get("_from_replaced", ())
+        for position, (producer, slot) in enumerate(op.inputs):
+            edge = (index, position, slot)
+            if producer in from_folded:
+                from_folded[producer].append(edge)
+            elif position in taken_over:
+                replaced.append((producer, edge))
+            elif kinds[producer] == "next" and kinds[index] == "merge":
+                closing.append((producer, edge))
             else:
-                edges[producer].append((index, position, slot))
-                numbers[producer].append(count)
-                count += 1
-            position += 1
+                found.add(producer, edge)
         for producer in op.controls:
-            edges[producer].append((index, -1, -1))
-            numbers[producer].append(count)
-            count += 1
-            mixed.add(producer)
-    for producer, edge in postponed:
-        edges[producer].append(edge)
-        numbers[producer].append(count)
-        count += 1
-    for producer in mixed:
-        if len(edges[producer]) <= INLINE_EDGES:
-            edges[producer] = data_first(edges[producer])
-    return edges, numbers, count
+            found.add(producer, (index, -1, -1))
+    for producer, edge in closing:
+        found.add(producer, edge)
+    for index in built:
+        if not ops[index].inputs and not ops[index].controls:
+            found.add_root(index)
+        if not found.edges[index]:
+            found.count += 1  # the edge to the sink
+    for index, row in from_folded.items():
+        for edge in row:
+            found.add(index, edge)
+        for producer in ops[index].controls:
+            found.add(producer, (index, -1, -1))
+        if not ops[index].controls:
+            found.add_root(index)
+    for producer, edge in replaced:
+        found.add(producer, edge)
+    found.edges = [data_first(row) if len(row) <= INLINE_EDGES else row for row in found.edges]
+    return found
 
 
-def _roots(
-    graph: StepGraph, order: list[int], late: list[int], edges: list[list[Edge]], count: int
-) -> tuple[list[int], list[int]]:
-    """Ops without any input and the numbers of the edges to them, as FixupSourceAndSinkEdges adds them."""
-    roots, numbers = [], []
-    is_late = set(late)
-    for index in [*(index for index in order if index not in is_late), *late]:
-        op = graph.ops[index]
-        if not op.inputs and not op.controls:
-            roots.append(index)
-            numbers.append(count)
-            count += 1
-        if not edges[index]:
-            count += 1  # the edge to the sink
-    return roots, numbers
+@dataclass(slots=True)
+class _Edges:
+    """Out edges of each op and the ops that the source starts, with the edges' numbers; `count`: how many there are."""
+
+    edges: list[list[Edge]]
+    numbers: list[list[int]]
+    roots: list[int] = field(default_factory=list)
+    root_numbers: list[int] = field(default_factory=list)
+    count: int = SINK_EDGES - 1  # the first of all is not counted, as it lies elsewhere
+
+    def add(self, producer: int, edge: Edge) -> None:
+        self.edges[producer].append(edge)
+        self.numbers[producer].append(self.count)
+        self.count += 1
+
+    def add_root(self, index: int) -> None:
+        self.roots.append(index)
+        self.root_numbers.append(self.count)
+        self.count += 1
 
 
 def data_first(edges: list[Edge]) -> list[Edge]:
@@ -151,8 +175,8 @@ def _values(graph: StepGraph) -> Values:
 def _constructor_order(graph: StepGraph, kinds: list[str]) -> list[int]:
     """The order in which TensorFlow's GraphConstructor adds nodes: of those ready, the first of the function body.
 
-    The body of a function lists its arguments first, by their index, and its return values last. A loop's `Merge` does
-    not wait for its `NextIteration` inputs, which come later, and nothing for folded constants, which come last.
+    The body of a function lists its arguments first and its return values last, both by their index. A loop's `Merge`
+    does not wait for its `NextIteration` inputs, which come later, and nothing for folded constants, which come last.
     """
     body = _function_body(graph)
     place = [0] * len(body)
@@ -188,5 +212,6 @@ def _function_body(graph: StepGraph) -> list[int]:
     groups: dict[str, list[int]] = {"_Arg": [], "": [], "_Retval": []}
     for index, op in enumerate(graph.ops):
         groups[op.type if op.type in groups else ""].append(index)
-    groups["_Arg"].sort(key=lambda index: graph.ops[index].attrs.get("index", index))
+    for group in (groups["_Arg"], groups["_Retval"]):
+        group.sort(key=lambda index: graph.ops[index].attrs.get("index", index))
     return [*groups["_Arg"], *groups[""], *groups["_Retval"]]

@@ -24,6 +24,7 @@ from graphmem.trace import (
     gpu_only,
     handover,
     legacy_rnn,
+    merge,
     placement,
     prune,
     roles,
@@ -93,7 +94,8 @@ def trace(
     host = placement.memory_types if device == "gpu" else None
     told: dict[str, list[tuple[int | None, ...]]] = {}
     for _ in range(_ROUNDS):
-        graph = fold.fold_constants(build.build(executed, shapes.infer(executed, given, concrete.graph, told), host))
+        built = build.build(executed, shapes.infer(executed, given, concrete.graph, told), host)
+        graph = merge.merge_enters(fold.fold_constants(built))
         if not (more := elements(graph)):
             break
         told |= more

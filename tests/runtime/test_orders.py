@@ -7,7 +7,8 @@ import random
 import pytest
 
 from graphmem.graph.model import Op, StepGraph, Tensor
-from graphmem.runtime.edges import draw_base, walk
+from graphmem.runtime import queues
+from graphmem.runtime.edges import SINK_EDGES, Arena, capacity, walk
 from graphmem.runtime.executor import schedule
 from graphmem.runtime.frames import Iteration
 from graphmem.runtime.plan import make_plan
@@ -76,54 +77,109 @@ def test_data_edges_go_before_control_edges() -> None:
     assert _order(ops, "default") == ["root", "reads", "waits"]
 
 
+@pytest.mark.parametrize(
+    ("longest", "chunk", "expected"),
+    [
+        (2, 500, "root c c2 d d2 e b b2 a a2"),  # a and b fill the pool: c and d run before e
+        (3, 500, "root d d2 e c c2 b b2 a a2"),
+        (4, 500, "root e d d2 c c2 b b2 a a2"),
+        (2, 2, "root e d d2 c c2 b b2 a a2"),  # two tasks that put two ops there each
+        (1, 2, "root c c2 d d2 e b b2 a a2"),  # no room for the second task, nor for what it has
+    ],
+)
+def test_a_task_runs_at_once_if_the_pool_has_no_room(
+    monkeypatch: pytest.MonkeyPatch, longest: int, chunk: int, expected: str
+) -> None:
+    monkeypatch.setattr(queues, "_LONGEST", longest)
+    monkeypatch.setattr(queues, "_CHUNK", chunk)
+    assert _order(_forks(), "default") == expected.split()
+
+
 def test_up_to_eight_edges_keep_their_order() -> None:
     for base in (0, 12_345 * 16, 1 << 20):
-        assert walk(list(range(8)), base) == list(range(8))
+        assert walk([base + 32 * place for place in range(8)]) == list(range(8))
 
 
-def _slow_walk(numbers: list[int], base: int) -> list[int]:
+def test_edges_are_walked_as_tensorflow_walked_them() -> None:
+    # The twelve edges of an argument of an unrolled LSTM: the order was read off from TensorFlow 2.21.
+    start = -(-21 * 256 * 64 // 65)
+    addresses = [start + 32 * place for place in range(-1, 11)]
+    assert [(address + (address >> 6)) >> 8 for address in addresses] == [20] + [21] * 8 + [22] * 3
+    assert walk(addresses) == [11, 7, 0, 1, 2, 9, 3, 8, 6, 4, 10, 5]
+
+
+def _slow_walk(addresses: list[int], *, grown: bool) -> list[int]:
     """A hash set of pointers, written from the description of FlatRep: 80 % full at most, quadratic probing."""
     table: dict[int, int] = {}
-    capacity = 8
-    for position in range(len(numbers)):
-        if len(table) >= int(0.8 * capacity):
+    size = 8
+    while not grown and len(addresses) >= 0.8 * size:
+        size *= 2
+    for position in range(len(addresses)):
+        if grown and len(table) >= int(0.8 * size):
             old = [table[slot] for slot in sorted(table)]
-            while len(old) + 1 >= 0.8 * capacity:
-                capacity *= 2
+            while len(old) + 1 >= 0.8 * size:
+                size *= 2
             table = {}
             for moved in old:
-                _put(table, capacity, numbers[moved], base, moved)
-        _put(table, capacity, numbers[position], base, position)
+                _put(table, size, addresses[moved], moved)
+        _put(table, size, addresses[position], position)
     return [table[slot] for slot in sorted(table)]
 
 
-def _put(table: dict[int, int], capacity: int, number: int, base: int, value: int) -> None:
-    pointer = base + 32 * number + 16 * (number // 256)
-    slot, step = ((pointer + pointer // 64) // 256) % capacity, 0
+def _put(table: dict[int, int], size: int, pointer: int, value: int) -> None:
+    slot, step = ((pointer + pointer // 64) // 256) % size, 0
     while slot in table:
         step += 1
-        slot = (slot + step) % capacity
+        slot = (slot + step) % size
     table[slot] = value
 
 
-@pytest.mark.parametrize("count", [9, 40, 300])
-def test_more_edges_are_walked_as_a_hash_set_of_pointers_is(count: int) -> None:
+@pytest.mark.parametrize("count", [9, 12, 13, 40, 300])
+@pytest.mark.parametrize("grown", [False, True])
+def test_more_edges_are_walked_as_a_hash_set_of_pointers_is(count: int, grown: bool) -> None:
     rng = random.Random(count)
     orders = set()
     for draw in range(20):
         numbers = sorted(rng.sample(range(5 * count), count))
-        base = draw_base(draw, count)
-        order = walk(numbers, base)
+        addresses = Arena(30, 6 * count, numbers, draw).addresses(numbers)
+        order = walk(addresses, grown=grown)
         assert sorted(order) == list(range(count))
-        assert order == _slow_walk(numbers, base)
+        assert order == _slow_walk(addresses, grown=grown)
         orders.add(tuple(order))
     assert len(orders) > 1
 
 
 @pytest.mark.parametrize(("count", "slots"), [(9, 16), (300, 512), (409, 512), (410, 1024)])
 def test_draws_spread_evenly_over_the_addresses_that_turn_the_set_round(count: int, slots: int) -> None:
-    quarters = [draw_base(draw, count) * 4 // (slots * 256) for draw in range(20)]
+    assert capacity(count) == slots
+    turn = slots * 256
+    first = [Arena(30, count, list(range(count)), draw).addresses([0])[0] % turn for draw in range(20)]
+    quarters = [address * 4 // turn for address in first]
     assert sorted(quarters.count(quarter) for quarter in range(4)) in ([5, 5, 5, 5], [4, 5, 5, 6], [4, 4, 6, 6])
+
+
+@pytest.mark.parametrize(
+    ("ops", "room"),
+    [
+        (0, (8192 - 2 * 200 - 32) // 32),  # source, sink and the edge between them
+        (38, (8192 - 40 * 200 - 32) // 32),  # as many as a block holds
+        (39, (8192 - 1 * 200) // 32),
+        (619, (8192 - 21 * 200) // 32),
+    ],
+)
+def test_edges_follow_the_nodes_in_blocks_of_8192_bytes(ops: int, room: int) -> None:
+    for draw in range(10):
+        addresses = Arena(ops, 1000, [], draw).addresses(list(range(1000)))
+        jumps = [place for place in range(1, 1000) if addresses[place] - addresses[place - 1] != 32]
+        assert jumps == list(range(room, 1000, 256))
+
+
+def test_the_first_edge_lies_among_the_first_nodes() -> None:
+    arena = Arena(10, 100, [50, 51], 3)
+    first, *others = arena.from_source()
+    assert others == arena.addresses([*range(SINK_EDGES - 1), 50, 51])
+    assert others[0] - first == (10 * 200) + 32
+    assert len({Arena(1000, 1000, [900], draw).from_source()[0] for draw in range(9)}) == 9
 
 
 def test_same_draw_same_order() -> None:
