@@ -71,11 +71,11 @@ def measure(target: str) -> dict[str, Any]:
 
     made: list[Any] = []
     base = Replay()
-    base.run(memory_events(lambda: made.extend(load(target)())))
+    base.run(memory_events(profiled(lambda: made.extend(load(target)()))))
     step, args = made
-    base.run(memory_events(lambda: step(*args)))
+    base.run(memory_events(profiled(lambda: step(*args))))
     replay = Replay()
-    replay.run(memory_events(lambda: step(*args)))
+    replay.run(memory_events(profiled(lambda: step(*args))))
     variables = step.get_concrete_function(*args).graph.variables
     alive = sorted(replay.at_peak, key=lambda event: -event["requested_bytes"])
     named = [event for event in alive[:TOP] if event["requested_bytes"] >= LEAST * replay.peak]
@@ -149,8 +149,8 @@ class Replay:
                 self.peak, self.at_peak, self.peak_event = self.now, list(self.alive.values()), event
 
 
-def memory_events(run: Callable[[], Any]) -> list[dict[str, Any]]:
-    """The allocator's events while `run` runs, in order of time: its statistics, and whether it `allocates`."""
+def profiled(run: Callable[[], Any]) -> Any:
+    """What TensorFlow's profiler sees while `run` runs (an `XSpace`)."""
     import tensorflow as tf
     from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
@@ -160,15 +160,31 @@ def memory_events(run: Callable[[], Any]) -> list[dict[str, Any]]:
             run()
         space = xplane_pb2.XSpace()
         space.ParseFromString(next(Path(folder).glob("plugins/profile/*/*.xplane.pb")).read_bytes())
+    return space
+
+
+def memory_events(space: Any) -> list[dict[str, Any]]:
+    """The allocator's events, in order of time: its statistics, and whether it `allocates`."""
+    return [
+        {"allocates": kind.startswith("MemoryA"), **_statistics(plane, event)}
+        for kind, plane, event in _events(space)
+        if kind.startswith(("MemoryAllocation", "MemoryDeallocation"))
+    ]
+
+
+def op_events(space: Any) -> list[str]:
+    """The ops that ran, as NAME:TYPE, in order of time; the profiler sees no ops that are cheap for TensorFlow."""
+    return [kind for kind, _, _ in _events(space) if ":" in kind]
+
+
+def _events(space: Any) -> list[tuple[str, Any, Any]]:
     found = []
     for plane in space.planes:
         for line in plane.lines:
             for event in line.events:
-                kind = plane.event_metadata[event.metadata_id].name
-                if kind.startswith(("MemoryAllocation", "MemoryDeallocation")):
-                    at = line.timestamp_ns * 1000 + event.offset_ps
-                    found.append((at, {"allocates": kind.startswith("MemoryA"), **_statistics(plane, event)}))
-    return [event for _, event in sorted(found, key=lambda item: item[0])]
+                at = line.timestamp_ns * 1000 + event.offset_ps
+                found.append((at, plane.event_metadata[event.metadata_id].name, plane, event))
+    return [event[1:] for event in sorted(found, key=lambda event: event[0])]
 
 
 def _statistics(plane: Any, event: Any) -> dict[str, Any]:

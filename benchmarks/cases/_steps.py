@@ -60,6 +60,8 @@ def variants(*names: str) -> Callable[[Callable[[], Training]], Callable[..., St
 def train_step(model: keras.Model, x: Any, y: Any = None, optimizer: Any = "adam", loss: Any = None) -> Step:
     """`model.train_step` on one batch, op by op."""
     model.compile(optimizer=optimizer, loss=loss, jit_compile=False)
+    if isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer):
+        model.optimizer.initial_scale = 1.0  # with Keras's own, gradients overflow at first, and nothing is updated
     model.optimizer.build(model.trainable_variables)
 
     @tf.function

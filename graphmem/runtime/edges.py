@@ -5,8 +5,7 @@
 executor gets is a copy (`Graph::Copy`): its arena holds the nodes and then the edges, one after another, in blocks from
 malloc. Where these lie is the one thing that is drawn.
 
-Read off from what TensorFlow 2.21 allocates: with the addresses that its edges have, this model's order of a step is
-TensorFlow's, op by op.
+Read off from what TensorFlow 2.21 allocates (`benchmarks/orders.py`).
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ class Arena:
         blocks = 1 + -(-max(0, edges - self._room) // _PER_BLOCK)
         rng = random.Random(draw)
         self._blocks = _side_by_side(node_blocks, blocks, rng)
-        self._roots = roots
         turned = int(draw * _GOLDEN % 1 * _SLOT * capacity(len(roots))) // 16 * 16
         anchor = self._blocks[self._block(roots[0] if roots else 0)]
         self._blocks = [_HEAP + turned + block - anchor for block in self._blocks]
@@ -64,9 +62,9 @@ class Arena:
         """Where edges lie, by their places in the order of all edges but the first."""
         return [self._address(number) for number in numbers]
 
-    def from_source(self) -> list[int]:
+    def from_source(self, roots: list[int]) -> list[int]:
         """Where the edges from the source lie: to the sink, the first of them among the first nodes, then to ops."""
-        return [self._first, *self.addresses([*range(SINK_EDGES - 1), *self._roots])]
+        return [self._first, *self.addresses([*range(SINK_EDGES - 1), *roots])]
 
     def _block(self, number: int) -> int:
         return 0 if number < self._room else 1 + (number - self._room) // _PER_BLOCK

@@ -11,7 +11,8 @@ The model of the CPU executor with one inter-op worker (executor.cc, `ExecutorSt
 On a GPU no kernel is expensive: one first-in-first-out queue, breadth-first.
 
 The order is not unique: the out edges of an op with more than eight of them are walked in an order that depends on
-memory addresses (`graphmem.runtime.edges`), which changes from process to process. `draw` takes one of them.
+memory addresses (`graphmem.runtime.edges`), which changes from process to process. `draw` takes one of them. With the
+addresses that a process really had, the order is its order (`benchmarks/orders.py`).
 """
 
 from __future__ import annotations
@@ -53,7 +54,14 @@ class Schedule:
     indices: dict[int, list[int]] = field(default_factory=dict)
 
 
-def schedule(plan: Plan, branches: Branches | None = None, *, policy: str = "default", draw: int = 0) -> Schedule:
+def schedule(
+    plan: Plan,
+    branches: Branches | None = None,
+    *,
+    policy: str = "default",
+    draw: int = 0,
+    arena: Arena | None = None,
+) -> Schedule:
     """Run the executor's model over a graph.
 
     Args:
@@ -61,27 +69,28 @@ def schedule(plan: Plan, branches: Branches | None = None, *, policy: str = "def
         branches: tells which way a `Switch` goes; made for this plan if not given.
         policy: a key of `graphmem.runtime.queues.QUEUES`.
         draw: which of the addresses where TensorFlow's graph may lie in memory: any number from 0 on.
+        arena: those addresses, if they are known.
 
     Raises:
         InternalError: the graph has ops that never become ready.
     """
-    return _Run(plan, branches or Branches(plan), policy, draw).run()
+    arena = arena or Arena(len(plan.graph.ops), plan.edge_count, plan.root_numbers, draw)
+    return _Run(plan, branches or Branches(plan), policy, arena).run()
 
 
 class _Run:
     """One simulated step."""
 
-    def __init__(self, plan: Plan, branches: Branches, policy: str, draw: int) -> None:
+    def __init__(self, plan: Plan, branches: Branches, policy: str, arena: Arena) -> None:
         self.plan = plan
         self.branches = branches
         branches.start()
         self.frames = Frames(plan, straight=not any(plan.kinds))
-        arena = Arena(len(plan.graph.ops), plan.edge_count, plan.root_numbers, draw)
         self.edges = [
             row if len(row) <= INLINE_EDGES else data_first([row[place] for place in walk(arena.addresses(numbers))])
             for row, numbers in zip(plan.edges, plan.numbers, strict=True)
         ]
-        from_source = walk(arena.from_source(), grown=True)
+        from_source = walk(arena.from_source(plan.root_numbers), grown=True)
         self.roots = [plan.roots[place - SINK_EDGES] for place in from_source if place >= SINK_EDGES]
         self.queue = QUEUES[policy](plan)
         self.out = Schedule([], [], [], 0)

@@ -27,7 +27,7 @@ class _Inline(Protocol):
 
     def append(self, item: Ready, /) -> None: ...
     def popleft(self) -> Ready: ...
-    def __bool__(self) -> bool: ...
+    def __len__(self) -> int: ...
 
 
 class Queue(Protocol):
@@ -139,8 +139,8 @@ class _PriorityQueue:
         """The smallest key; among equals the oldest."""
         return heapq.heappop(self._heap)[3]
 
-    def __bool__(self) -> bool:
-        return bool(self._heap)
+    def __len__(self) -> int:
+        return len(self._heap)
 
 
 class GraphQueue:
