@@ -22,7 +22,7 @@ from graphmem.runtime.warmup import warmed
 #: Orders drawn when the user does not say how many: as many as execute this many ops, within these bounds. The
 #: iterations of a loop overlap in many ways, so that few orders of a loop say little.
 OPS_BUDGET, OPS_BUDGET_WITH_LOOPS = 120_000, 500_000
-FEWEST_ORDERS, FEWEST_WITH_LOOPS, MOST_ORDERS = 3, 5, 50
+FEWEST_ORDERS, FEWEST_WITH_LOOPS, MOST_ORDERS = 3, 5, 100
 
 #: Orders that do not depend on memory addresses: one schedule each.
 _SETTLED = ("graph",)
@@ -70,7 +70,7 @@ def simulate(
         graph: the step.
         order: a key of `graphmem.runtime.queues.QUEUES`; on a GPU, whose kernels all run inline, "default" is
             "breadth-first".
-        orders: how many legal orders to draw; `None`: 50, fewer for long schedules, 3 at least, 5 with loops; 1 where
+        orders: how many legal orders to draw; `None`: 100, fewer for long schedules, 3 at least, 5 with loops; 1 where
             the order is settled.
         env: threads and device.
         trips: iterations of loops whose condition cannot be told, by name.
