@@ -92,9 +92,9 @@ class Op:
             `_arg` = ["variable" | "argument", index] on `_Arg` ops, `_value` = a small constant's value (nested lists),
             `_const_inputs` = input position as text -> the value of a small constant there, and `_folded` = true on a
             `Const` that TensorFlow makes of an op whose inputs are all constants, with that op's type in `_made_by`,
-            `_from_replaced` = places of the inputs that come from an op that took another's place, `_blocks` = bytes of
-            each block that an `XlaLaunch` asks for besides its outputs, and `_ran_as` = the name that an op has in the
-            function that it is in, where that is called and not inlined.
+            `_from_replaced` = position as text of an input from an op that took another's place -> which one's,
+            `_blocks` = bytes of each block that an `XlaLaunch` asks for besides its outputs, and `_ran_as` = the name
+            that an op has in the function that it is in, where that is called and not inlined.
         scope: the model's path to the layer that made it, "" at the top.
         phase: one of `PHASES`.
         role: one of `ROLES`: why its output buffers exist.

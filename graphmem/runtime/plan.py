@@ -88,23 +88,23 @@ def _edges(graph: StepGraph, order: list[int], late: list[int], kinds: list[str]
 
     GraphConstructor adds those that close loops (`NextIteration` to `Merge`) when all nodes are there, then come those
     from the source and to the sink. Constant folding adds the edges of its constants after that, and last come those of
-    an op that replaces an equal one.
+    ops that replace equal ones.
     """
     ops = graph.ops
     found = _Edges([[] for _ in order], [[] for _ in order])
     closing: list[tuple[int, Edge]] = []
-    replaced: list[tuple[int, Edge]] = []
+    replaced: list[tuple[int, int, Edge]] = []
     from_folded: dict[int, list[Edge]] = {index: [] for index in late}
     built = [index for index in order if index not in from_folded]
     for index in built:
         op = ops[index]
-        taken_over = op.attrs.get("_from_replaced", ())
+        before = op.attrs.get("_from_replaced", {})
         for position, (producer, slot) in enumerate(op.inputs):
             edge = (index, position, slot)
             if producer in from_folded:
                 from_folded[producer].append(edge)
-            elif position in taken_over:
-                replaced.append((producer, edge))
+            elif before and str(position) in before:
+                replaced.append((before[str(position)], producer, edge))
             elif kinds[producer] == "next" and kinds[index] == "merge":
                 closing.append((producer, edge))
             else:
@@ -125,7 +125,7 @@ def _edges(graph: StepGraph, order: list[int], late: list[int], kinds: list[str]
             found.add(producer, (index, -1, -1))
         if not ops[index].controls:
             found.add_root(index)
-    for producer, edge in replaced:
+    for _, producer, edge in sorted(replaced, key=lambda item: item[0]):
         found.add(producer, edge)
     found.edges = [data_first(row) if len(row) <= INLINE_EDGES else row for row in found.edges]
     return found

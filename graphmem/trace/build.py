@@ -9,6 +9,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes, tensor_util
 
 from graphmem.graph.model import Op, StepGraph, Tensor, tensor_bytes
+from graphmem.trace.merge import SIGNATURE, signature
 from graphmem.trace.shapes import Shape
 from graphmem.trace.splice import RAN_AS
 
@@ -60,6 +61,8 @@ def build(graph_def: Any, shapes: dict[str, list[tuple[str, Shape]]], host: Memo
             value = _small_value(node, outputs[0])
             if value is not None:
                 values[position] = attrs["_value"] = value
+        if (found := signature(node)) is not None:
+            attrs[SIGNATURE] = found
         if RAN_AS in node.attr:
             attrs[RAN_AS] = node.attr[RAN_AS].s.decode()
         device = "gpu" if "GPU" in node.device else "cpu"

@@ -7,9 +7,12 @@ every step. The old op is gone, unless another op waits for it: then it still ru
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorflow.python.framework import op_def_registry
 
 from graphmem.graph.model import Op, StepGraph
+from graphmem.trace.merge import SIGNATURE
 
 #: ConstantFoldingOptions::max_constant_size_in_bytes.
 LARGEST_FOLDED = 10 << 20
@@ -33,8 +36,10 @@ def fold_constants(graph: StepGraph) -> StepGraph:
             for source, slot in op.inputs:
                 if constant[source] and ops[source].type != "Const" and _fits(ops[source], slot):
                     made.setdefault((source, slot), len(ops) + len(made))
+    by_name = sorted(made, key=lambda key: (ops[key[0]].name, key[1]))  # as TensorFlow makes them
+    made = {key: len(ops) + place for place, key in enumerate(by_name)}
     waits = _waits(ops, constant)
-    new = [_folded(ops[source], slot, waits[source]) for source, slot in made]
+    new = [_folded(ops, key, waits[key[0]]) for key in made]
     for op, is_constant in zip(ops, constant, strict=True):
         if not is_constant:
             op.inputs = tuple((made[key], 0) if key in made else key for key in op.inputs)
@@ -44,14 +49,19 @@ def fold_constants(graph: StepGraph) -> StepGraph:
 def _constant(ops: list[Op]) -> list[bool]:
     """Which ops can be evaluated from constants alone."""
     constant = [op.type == "Const" for op in ops]
-    stateless: dict[str, bool] = {}
-    for index, op in enumerate(ops):
-        if op.inputs and op.type not in _NEVER and all(constant[source] for source, _ in op.inputs):
-            if op.type not in stateless:
-                definition = op_def_registry.get(op.type)
-                stateless[op.type] = definition is not None and not definition.is_stateful
-            constant[index] = stateless[op.type]
+    foldable = {op_type: _foldable(op_type) for op_type in {op.type for op in ops}}
+    before = -1
+    while (count := sum(constant)) != before:  # an op may stand before what it reads
+        before = count
+        for index, op in enumerate(ops):
+            if op.inputs and foldable[op.type] and all(constant[source] for source, _ in op.inputs):
+                constant[index] = True
     return constant
+
+
+def _foldable(op_type: str) -> bool:
+    definition = op_def_registry.get(op_type)
+    return op_type not in _NEVER and definition is not None and not definition.is_stateful
 
 
 def _fits(op: Op, slot: int) -> bool:
@@ -72,12 +82,24 @@ def _waits(ops: list[Op], constant: list[bool]) -> list[tuple[int, ...]]:
     return [tuple(found) for found in waits]
 
 
-def _folded(op: Op, slot: int, waits: tuple[int, ...]) -> Op:
+def _folded(ops: list[Op], key: Slot, waits: tuple[int, ...]) -> Op:
+    op, slot = ops[key[0]], key[1]
     name = f"{op.name}/folded" + (f"_{slot}" if slot else "")
     attrs = {"_folded": True, "_made_by": op.type}
     if "_const_inputs" in op.attrs:
         attrs["_const_inputs"] = op.attrs["_const_inputs"]
+    if origin := _origin(ops, key):
+        attrs[SIGNATURE] = origin
     return Op(name, "Const", (), waits, (op.outputs[slot],), attrs, device=op.device)
+
+
+def _origin(ops: list[Op], key: Slot) -> tuple[Any, ...] | None:
+    """What a constant is made of, so that equal ones are known; `None` where that cannot be told."""
+    op = ops[key[0]]
+    parts = [_origin(ops, source) for source in op.inputs]
+    if SIGNATURE not in op.attrs or None in parts:
+        return None
+    return op.attrs[SIGNATURE], key[1], *parts
 
 
 def _without_unread(graph: StepGraph, constant: list[bool]) -> StepGraph:

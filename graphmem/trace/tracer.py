@@ -95,7 +95,7 @@ def trace(
     told: dict[str, list[tuple[int | None, ...]]] = {}
     for _ in range(_ROUNDS):
         built = build.build(executed, shapes.infer(executed, given, concrete.graph, told), host)
-        graph = merge.merge_enters(fold.fold_constants(built))
+        graph = merge.merge_equal(fold.fold_constants(built))
         if not (more := elements(graph)):
             break
         told |= more

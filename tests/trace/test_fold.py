@@ -84,3 +84,33 @@ def test_a_folded_constant_is_resident_and_no_part_of_the_step():
     assert simulate(_graph(1000), order="graph").peak == 4000 + 4000 - 4000  # tile, taken over by the product
     kept = simulate(_fold(_graph(1000, controls=(3,))), order="graph")
     assert kept.peak == 4000
+
+
+def test_what_stands_before_its_inputs_is_folded_too_and_constants_come_by_name():
+    one, two = _tensor(10), _tensor(1, dtype="int32")
+    folded = _fold(
+        StepGraph(
+            [
+                Op("x", "_Arg", (), (), (one,), {"index": 0, "_arg": ["argument", 0]}),
+                Op("z", "Tile", ((3, 0), (4, 0)), (), (one,)),
+                Op("out", "AddN", ((0, 0), (1, 0), (5, 0)), (), (one,)),
+                Op("one", "Const", (), (), (_tensor(1),)),
+                Op("times", "Const", (), (), (two,)),
+                Op("a", "Tile", ((3, 0), (4, 0)), (), (one,)),
+            ]
+        )
+    )
+    assert [op.name for op in folded.ops] == ["x", "out", "a/folded", "z/folded"]
+    assert folded.ops[1].inputs == ((0, 0), (3, 0), (2, 0))
+
+
+def test_constants_made_of_equal_ops_are_equal():
+    graph = _graph(1000)
+    again = Op("tile again", "Tile", ((1, 0), (2, 0)), (), (_tensor(1000),))
+    graph.ops += [again, Op("sum", "AddV2", ((4, 0), (6, 0)), (), (_tensor(1000),))]
+    for op in graph.ops:
+        if op.type in ("Const", "Tile"):
+            op.attrs["_signature"] = b"tile" if op.type == "Tile" else op.name.encode()
+    tiles = [op for op in _fold(graph).ops if "_folded" in op.attrs]
+    assert [op.name for op in tiles] == ["tile/folded", "tile again/folded"]
+    assert tiles[0].attrs["_signature"] == tiles[1].attrs["_signature"]
