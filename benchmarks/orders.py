@@ -31,6 +31,7 @@ SECTION = "orders"
 sys.path.insert(0, str(HERE.parent))
 
 from benchmarks.case_list import Case, find_cases
+from benchmarks.compare import percent
 from benchmarks.record import INTRA_OP_THREADS, Replay, load, memory_events, op_events, prepare, profiled
 from benchmarks.results import VARIANTS, mb, signed, write_section
 from graphmem.runtime.edges import Arena
@@ -43,7 +44,7 @@ class Row:
     Attributes:
         ops: how many ops the profiler saw.
         same: how many of them, from the first on, graphmem has in the same order; all if the orders are the same.
-        others: ops of the step's graph that only one of the two ran: those of a branch that the other did not take.
+        others: ops of the step's graph that only the process ran: those of a branch that graphmem does not take.
         predicted, measured: the peak of the step.
     """
 
@@ -57,7 +58,7 @@ class Row:
     @property
     def error(self) -> float:
         """Of the peak, in per cent."""
-        return 100 * (self.predicted / self.measured - 1)
+        return percent(self.predicted, self.measured)
 
     @property
     def exact(self) -> bool:

@@ -22,6 +22,7 @@ MODELS, SECTION = HERE / "xla_models.py", "xla-cpu"
 sys.path.insert(0, str(HERE.parent))
 
 from benchmarks.case_list import find_cases
+from benchmarks.compare import percent
 from benchmarks.results import mb, signed, write_section
 from graphmem.measure.result import Verification
 from graphmem.runtime.replay import Allocation
@@ -49,12 +50,12 @@ class Row:
     @property
     def error(self) -> float:
         """Of the step peak, in per cent."""
-        return 100 * (self.predicted / self.measured - 1)
+        return percent(self.predicted, self.measured)
 
     @property
     def in_use_error(self) -> float:
         """Of what the allocator has in use, in per cent."""
-        return 100 * (self.in_use / self.in_use_measured - 1)
+        return percent(self.in_use, self.in_use_measured)
 
 
 def row_of(name: str, found: Verification, allocation: Allocation) -> Row:

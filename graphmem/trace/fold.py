@@ -7,7 +7,7 @@ every step. The old op is gone, unless another op waits for it: then it still ru
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
 
 from tensorflow.python.framework import op_def_registry
 
@@ -21,42 +21,42 @@ _NEVER = frozenset(
     {"_Arg", "_Retval", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "NoOp", "_Copy"}
 )
 
-Slot = tuple[int, int]
-
 
 def fold_constants(graph: StepGraph) -> StepGraph:
-    """The graph with folded constants as new `Const` ops at its end, marked `_folded`."""
+    """The graph with folded constants as new `Const` ops at its end, by name, marked `_folded`."""
     ops = graph.ops
     constant = _constant(ops)
-    if not any(is_constant and op.type != "Const" for op, is_constant in zip(ops, constant, strict=True)):
+    if all(ops[index].type == "Const" for index in constant):
         return graph
-    made: dict[Slot, int] = {}
-    for op, is_constant in zip(ops, constant, strict=True):
-        if not is_constant:
-            for source, slot in op.inputs:
-                if constant[source] and ops[source].type != "Const" and _fits(ops[source], slot):
-                    made.setdefault((source, slot), len(ops) + len(made))
-    by_name = sorted(made, key=lambda key: (ops[key[0]].name, key[1]))  # as TensorFlow makes them
+    read = {
+        (source, slot)
+        for index, op in enumerate(ops)
+        if index not in constant
+        for source, slot in op.inputs
+        if source in constant and ops[source].type != "Const" and _fits(ops[source], slot)
+    }
+    by_name = sorted(read, key=lambda key: (ops[key[0]].name, key[1]))  # as TensorFlow makes them
     made = {key: len(ops) + place for place, key in enumerate(by_name)}
-    waits = _waits(ops, constant)
-    new = [_folded(ops, key, waits[key[0]]) for key in made]
-    for op, is_constant in zip(ops, constant, strict=True):
-        if not is_constant:
+    waits, origins = _waits(ops, constant), _origins(ops, constant)
+    new = [_folded(ops[source], slot, waits[source], origins.get(source)) for source, slot in made]
+    for index, op in enumerate(ops):
+        if index not in constant:
             op.inputs = tuple((made[key], 0) if key in made else key for key in op.inputs)
     return _without_unread(StepGraph(ops + new, graph.variables, graph.arguments, graph.info), constant)
 
 
-def _constant(ops: list[Op]) -> list[bool]:
-    """Which ops can be evaluated from constants alone."""
-    constant = [op.type == "Const" for op in ops]
+def _constant(ops: list[Op]) -> dict[int, None]:
+    """The ops that can be evaluated from constants alone, each after those that it reads."""
+    found = dict.fromkeys(index for index, op in enumerate(ops) if op.type == "Const")
     foldable = {op_type: _foldable(op_type) for op_type in {op.type for op in ops}}
     before = -1
-    while (count := sum(constant)) != before:  # an op may stand before what it reads
-        before = count
+    while len(found) != before:  # an op may stand before what it reads
+        before = len(found)
         for index, op in enumerate(ops):
-            if op.inputs and foldable[op.type] and all(constant[source] for source, _ in op.inputs):
-                constant[index] = True
-    return constant
+            if index not in found and op.inputs and foldable[op.type]:
+                if all(source in found for source, _ in op.inputs):
+                    found[index] = None
+    return found
 
 
 def _foldable(op_type: str) -> bool:
@@ -69,43 +69,45 @@ def _fits(op: Op, slot: int) -> bool:
     return nbytes is not None and nbytes <= LARGEST_FOLDED
 
 
-def _waits(ops: list[Op], constant: list[bool]) -> list[tuple[int, ...]]:
+def _waits(ops: list[Op], constant: dict[int, None]) -> dict[int, tuple[int, ...]]:
     """What the constant made of each constant op waits for: the ops that this op and those it is made of wait for.
 
     It keeps a constant in its loop or branch.
     """
-    waits: list[dict[int, None]] = [{} for _ in ops]
-    for index, op in enumerate(ops):
-        if constant[index]:
-            for source in (*(source for source, _ in op.inputs), *op.controls):
-                waits[index].update(waits[source] if constant[source] else {source: None})
-    return [tuple(found) for found in waits]
+    waits: dict[int, tuple[int, ...]] = {}
+    for index in sorted(constant):
+        found: dict[int, None] = {}
+        for source in (*(source for source, _ in ops[index].inputs), *ops[index].controls):
+            found.update(dict.fromkeys(waits.get(source, ()) if source in constant else (source,)))
+        waits[index] = tuple(found)
+    return waits
 
 
-def _folded(ops: list[Op], key: Slot, waits: tuple[int, ...]) -> Op:
-    op, slot = ops[key[0]], key[1]
+def _origins(ops: list[Op], constant: dict[int, None]) -> dict[int, str]:
+    """What each constant op is made of, in short, so that equal ones are known; not of those that are never equal."""
+    origins: dict[int, str] = {}
+    for index in constant:
+        op = ops[index]
+        if SIGNATURE in op.attrs and all(source in origins for source, _ in op.inputs):
+            parts = op.attrs[SIGNATURE], [(origins[source], slot) for source, slot in op.inputs]
+            origins[index] = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+    return origins
+
+
+def _folded(op: Op, slot: int, waits: tuple[int, ...], origin: str | None) -> Op:
     name = f"{op.name}/folded" + (f"_{slot}" if slot else "")
     attrs = {"_folded": True, "_made_by": op.type}
     if "_const_inputs" in op.attrs:
         attrs["_const_inputs"] = op.attrs["_const_inputs"]
-    if origin := _origin(ops, key):
-        attrs[SIGNATURE] = origin
+    if origin is not None:
+        attrs[SIGNATURE] = (origin, slot)
     return Op(name, "Const", (), waits, (op.outputs[slot],), attrs, device=op.device)
 
 
-def _origin(ops: list[Op], key: Slot) -> tuple[Any, ...] | None:
-    """What a constant is made of, so that equal ones are known; `None` where that cannot be told."""
-    op = ops[key[0]]
-    parts = [_origin(ops, source) for source in op.inputs]
-    if SIGNATURE not in op.attrs or None in parts:
-        return None
-    return op.attrs[SIGNATURE], key[1], *parts
-
-
-def _without_unread(graph: StepGraph, constant: list[bool]) -> StepGraph:
+def _without_unread(graph: StepGraph, constant: dict[int, None]) -> StepGraph:
     """Drop constant ops that nobody reads or waits for any more."""
     ops = graph.ops
-    kept = [not is_constant for is_constant in constant] + [True] * (len(ops) - len(constant))
+    kept = [index not in constant for index in range(len(ops))]
     for index in range(len(ops) - 1, -1, -1):
         if kept[index]:
             for source in (*(source for source, _ in ops[index].inputs), *ops[index].controls):

@@ -114,3 +114,13 @@ def test_constants_made_of_equal_ops_are_equal():
     tiles = [op for op in _fold(graph).ops if "_folded" in op.attrs]
     assert [op.name for op in tiles] == ["tile/folded", "tile again/folded"]
     assert tiles[0].attrs["_signature"] == tiles[1].attrs["_signature"]
+
+
+def test_a_long_expression_of_one_constant_is_told_from_others_at_once():
+    ops = [Op("one", "Const", (), (), (_tensor(10),), {"_signature": b"one"})]
+    for place in range(60):  # each is read twice by the next: 2 ** 60 ways lead from the last to the first
+        double = ((place, 0), (place, 0))
+        ops.append(Op(f"twice {place}", "AddV2", double, (), (_tensor(10),), {"_signature": b"add"}))
+    ops.append(Op("x", "_Arg", (), (), (_tensor(10),), {"index": 0, "_arg": ["argument", 0]}))
+    ops.append(Op("out", "AddV2", ((60, 0), (61, 0)), (), (_tensor(10),)))
+    assert [op.name for op in _fold(StepGraph(ops)).ops] == ["x", "out", "twice 59/folded"]
