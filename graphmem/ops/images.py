@@ -30,6 +30,12 @@ def value_range(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None
     return [None] if shape is None else [times(*shape[:-1], itemsize(inputs[0].dtype))]
 
 
+def channel_means(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
+    """A float32 for each image and channel."""
+    shape = inputs[0].shape
+    return [None] if shape is None else [times(*shape[:-3], shape[-1], 4)]
+
+
 register(
     "ResizeArea ResizeBicubic ResizeBicubicGrad ResizeBilinear ResizeBilinearGrad ResizeNearestNeighbor"
     " ResizeNearestNeighborGrad CropAndResize CropAndResizeGradBoxes CropAndResizeGradImage"
@@ -38,9 +44,8 @@ register(
 )
 register("ScaleAndTranslate", Rule(cpu_scratch=scaled_rows, source="scale_and_translate_op.cc: measured"))
 register("RGBToHSV", Rule(cpu_scratch=value_range, source="colorspace_op.cc: measured"))
-register(
-    "HSVToRGB AdjustContrastv2 AdjustSaturation", Rule(source="colorspace_op.cc, adjust_saturation_op.cc: measured")
-)
+register("HSVToRGB AdjustSaturation", Rule(source="colorspace_op.cc, adjust_saturation_op.cc: measured"))
+register("AdjustContrastv2", Rule(cpu_scratch=channel_means, source="adjust_contrast_op.cc"))
 register("AdjustHue", Rule(forward=FIRST_DYING, source="adjust_hue_op.cc: measured"))
 register(
     "DrawBoundingBoxes DrawBoundingBoxesV2 NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3"

@@ -6,6 +6,11 @@ from graphmem.graph.model import Op, Tensor
 from graphmem.ops.registry import Env, Rule, register
 from graphmem.ops.sizes import constant, known
 
+#: A sum over rows divides the rows among threads up to so many columns for each thread; beyond, the columns.
+MOST_COLUMNS = 32
+#: Additions that a block of rows takes at least.
+_LEAST_WORK = 2000
+
 
 def runs(shape: tuple[int, ...], axes: list[int]) -> list[bool]:
     """The merged axes, in order: whether each is reduced. Axes of size 1 join the one before.
@@ -37,6 +42,21 @@ def transposed_copy(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | 
     if shape is None or axes is None:
         return [None]
     return [inputs[0].nbytes] if len(runs(shape, axes)) > 3 else []
+
+
+def partial_sums(rows: int, columns: int, threads: int) -> int:
+    """Numbers in the buffer in which a sum over rows gathers one row for each block of them; 0 where there is none.
+
+    `ReduceOuterDimensions` (redux_functor.h): no more blocks than threads or rows, and none too small. Where columns
+    are divided instead there is no tensor.
+
+    >>> partial_sums(4, 32, 2), partial_sums(4, 65, 2), partial_sums(1, 32, 2), partial_sums(8, 16, 16)
+    (64, 0, 0, 128)
+    """
+    if rows <= 1 or not 0 < columns <= MOST_COLUMNS * threads:
+        return 0
+    least_rows = -(-_LEAST_WORK // columns)
+    return min(rows, -(-rows * columns // least_rows), threads) * columns
 
 
 register(

@@ -24,6 +24,9 @@ SHARDED = {
 }
 """Ops that ask for the same scratch again for each shard of the work: how often depends on the pool."""
 
+SUMS = {"FusedBatchNormGradV3"}
+"""Ops that ask for the same scratch again for each of several sums, one after the other."""
+
 
 @pytest.fixture(scope="module")
 def observed() -> dict[str, dict[str, Observed]]:
@@ -43,6 +46,9 @@ def test_row_agrees_with_the_allocator(case: Case, way: str, observed: dict[str,
         assert set(seen) == set(expected)
         return
     assert expected - seen == Counter(), "buffers that the allocator was not asked for"
+    if case.op in SUMS:
+        assert set(seen) == set(expected)
+        return
     assert (seen - expected).total() <= sizes.count(None), f"more was asked for: {seen - expected}"
 
 

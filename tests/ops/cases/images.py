@@ -57,6 +57,11 @@ IMAGE_OPS = [
     Case("ResizeNearestNeighborGrad", {"grads": f32(4, 32, 32, 16)}, {"size": [16, 16]}),
     Case("BiasAddGrad", {"out_backprop": f32(4, 32, 32, 512)}),
     Case("BiasAddGrad", {"out_backprop": f16(4, 32, 32, 512)}),
+    *[
+        Case("BiasAddGrad", {"out_backprop": (dtype, shape)})
+        for dtype in ("float32", "float16", "bfloat16", "float64")
+        for shape in ((4, 16, 16, 63), (33, 64), (3, 64), (1, 64), (4, 65), (2000, 33))
+    ],
     Case("LRN", {"input": f32(4, 16, 16, 16)}),
     Case("L2Loss", {"t": f32(64, 64)}),
     Case("SpaceToDepth", {"input": f32(4, 16, 16, 16)}, {}, {"block_size": 2}),

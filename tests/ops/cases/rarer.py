@@ -9,6 +9,7 @@ _IMAGES = f32(4, 16, 16, 3)
 _INDICES = [[i, i] for i in range(100)]
 _RATES = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
 _NORM = {"scale": f32(512), "reserve_space_1": f32(512), "reserve_space_2": f32(512), "reserve_space_3": f32(512)}
+_FEWER = {name: f32(48) for name in _NORM}
 
 RARER = [
     Case("AdjustContrastv2", {"images": _IMAGES, "contrast_factor": f32()}),
@@ -47,6 +48,12 @@ RARER = [
         for spec in (f16(4, 16, 16, 512), ("bfloat16", (4, 16, 16, 512)))
         for training in (True, False)
     ],
+    *[
+        Case("FusedBatchNormGradV3", {"y_backprop": spec, "x": spec, **_FEWER}, {}, {"is_training": training})
+        for spec in (f32(4, 8, 8, 48), f16(4, 8, 8, 48), f32(1, 1, 1, 48))
+        for training in (True, False)
+    ],
+    Case("AdjustContrastv2", {"images": f32(24, 8, 8, 3), "contrast_factor": f32()}),
     Case("FakeQuantWithMinMaxArgs", {"inputs": f32(32, 48)}),
     *binary("FakeQuantWithMinMaxArgsGradient", f32(32, 48), f32(32, 48), "gradients inputs"),
     Case("FakeQuantWithMinMaxVars", {"inputs": f32(32, 48)}, {}, {"min": -1.0, "max": 1.0}),
