@@ -57,6 +57,7 @@ class Resized:
             [law.sized(a, b) for a, b in zip(graph.arguments, second.arguments, strict=True)],
             dict(graph.info),
             graph.made,
+            graph.kept_constants,
         )
 
     def _varies(self, index: int) -> bool:

@@ -61,6 +61,7 @@ def to_columns(graph: StepGraph) -> dict[str, Any]:
         ],
         "arguments": [[a.name, a.dtype, a.shape, a.nbytes] for a in graph.arguments],
         "made": [[one.variable, one.nbytes, one.how, one.until] for one in graph.made],
+        "kept_constants": graph.kept_constants,
         "info": encode(graph.info),
     }
 
@@ -102,6 +103,7 @@ def from_columns(data: Any) -> StepGraph:
         arguments=[argument(row) for row in entries(list, data, "arguments")],
         info=decode(a(dict, entry(data, "info"), "'info'")),
         made=[made(row) for row in entries(list, data, "made")] if "made" in data else [],
+        kept_constants=a(int, data.get("kept_constants", 0), "'kept_constants'"),
     )
 
 

@@ -180,6 +180,8 @@ class StepGraph:
         info: what was traced and how, for the report: see `graphmem.trace.tracer.trace`.
         made: in order, the step's variables as far as it is known how they were made, those that were dropped, and the
             batch if it is known when it was made.
+        kept_constants: how many small constants TensorFlow keeps of the traced function: see
+            `graphmem.trace.kept_constants`.
     """
 
     ops: list[Op]
@@ -187,6 +189,7 @@ class StepGraph:
     arguments: list[Argument] = field(default_factory=list)
     info: dict[str, Any] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
+    kept_constants: int = 0
 
     def __len__(self) -> int:
         return len(self.ops)

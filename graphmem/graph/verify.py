@@ -170,6 +170,8 @@ def _made_once(graph: StepGraph) -> Iterator[Broken]:
             yield "the program", f"it makes a variable in the way {one.how!r}"
         if one.until != -1 and not place < one.until <= len(graph.made):
             yield "the program", f"it drops variable {place} after {one.until} of {len(graph.made)}"
+    if graph.kept_constants < 0:
+        yield "the program", f"it keeps {graph.kept_constants} constants"
 
 
 LAWS: tuple[tuple[str, Law], ...] = (

@@ -1,8 +1,8 @@
 """A simulated step under an allocator: what it has in use at the peak, and whether a limit is enough.
 
 What a step gets depends on what was allocated and freed before it, so the replay starts where a program does: variables
-are made, with what their initial values take on the way; the constants of the function; a first step, to warm up; then
-the step that is reported, as `tf.config.experimental.get_memory_info` would see it.
+are made, with what their initial values take on the way; what tracing leaves; the constants of the function; a first
+step, to warm up; then the step that is reported, as `tf.config.experimental.get_memory_info` would see it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from graphmem.graph.model import StepGraph
 from graphmem.ops.registry import lookup
 from graphmem.runtime.allocators import Allocator, OutOfMemory, Stats
 from graphmem.runtime.liveness import SCRATCH, WORKSPACE, Lifetimes
+from graphmem.runtime.making import SMALL_BYTES
 from graphmem.runtime.program import Program
 from graphmem.runtime.simulate import Simulation
 from graphmem.runtime.variables import written_by
@@ -89,6 +90,7 @@ class Replay:
         fails = None
         try:
             self._program()
+            self._traced()
             self._constants()
             born, freed = self._events()
             for self.step in range(1, STEPS + 1):
@@ -105,6 +107,12 @@ class Replay:
         program = Program(self.graph, self._alloc, self.allocator.free, handles=not self.on_gpu)
         program.run()
         self.variables, self.roles = program.variables, program.roles
+
+    def _traced(self) -> None:
+        """Constants that shape inference keeps, in host memory."""
+        if not self.on_gpu:
+            for _ in range(self.graph.kept_constants):
+                self.roles[self._alloc(SMALL_BYTES)] = "constant"
 
     def _constants(self) -> None:
         """Made once, when the function's kernels are, however often a loop runs them."""

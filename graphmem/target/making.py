@@ -26,7 +26,8 @@ _INITIALIZERS = {
     "VarianceScaling": "drawn",
 }
 
-#: Bytes: one chunk is as good as another, so that counters may be assigned again and again.
+#: Bytes of one chunk of an allocator. Variables up to it are told apart neither by size nor by what they are assigned,
+#: and all that live count: a seed of a layer that the step does not run can keep a region of the pool in two pieces.
 _CHUNK = 256
 
 
@@ -80,7 +81,10 @@ class Making:
         return drop
 
     def of(self, variables: list[Any]) -> list[Made]:
-        """The variables given, those of them that were made here, among what was made and dropped.
+        """The variables given, those of them that were made here, among what was made and dropped and what is small.
+
+        Large variables that are not asked for belong to models that the step does not run: another program may not
+        have them.
 
         Args:
             variables: those of a step; `None` for what is none.
@@ -90,7 +94,7 @@ class Making:
         values = [*self._values, *([self._batch] if self._batch else [])]
         for value in sorted(values, key=lambda value: value.made):
             number = -1 if value.variable is None else numbers.get(id(value.variable()), -1)
-            if number >= 0 or value.dropped is not None or value is self._batch:
+            if number >= 0 or value.dropped is not None or value is self._batch or value.nbytes <= _CHUNK:
                 found.append((value, number))
         times = [value.made for value, _ in found]
         return [

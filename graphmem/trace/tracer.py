@@ -33,6 +33,7 @@ from graphmem.trace import (
     sources,
     variables,
 )
+from graphmem.trace.kept_constants import kept_constants
 from graphmem.version import __version__
 
 #: The GPU whose rewrites are made unless another is named: compute capability of an A100, and memory enough that
@@ -100,6 +101,7 @@ def trace(
             break
         told |= more
     graph.arguments, graph.variables, graph.made = arguments, captured, variables.made(concrete)
+    graph.kept_constants = kept_constants(concrete.graph.as_graph_def())
     _refer(graph)
     left = clusters.launch_clusters(graph, executed, library, progress) if device == "cpu" else []
     seen.ops = {op.name for op in concrete.graph.get_operations()}

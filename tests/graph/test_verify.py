@@ -172,7 +172,8 @@ def test_variables_have_a_role_of_their_own_and_a_real_owner():
 def test_a_program_makes_each_variable_once_and_drops_it_later(made, what):
     graph = StepGraph([], [Variable("w", "float32", (1,), 4)], made=made)
     assert broken(graph).endswith(what)
-    verify(replace(graph, made=[Made(-1, 4, "drawn", until=2), Made(0, 4, "filled")]))
+    verify(replace(graph, made=[Made(-1, 4, "drawn", until=2), Made(0, 4, "filled")], kept_constants=2))
+    assert broken(replace(graph, made=[], kept_constants=-1)).endswith("it keeps -1 constants")
 
 
 def test_every_law_has_a_name_of_its_own():

@@ -23,16 +23,21 @@ def test_what_is_made_is_told_in_its_order_whatever_order_is_asked_for():
     assert record.making.of([second, None, first]) == [Made(2, 80, "given"), Made(0, 12, "filled")]
 
 
-def test_what_is_kept_but_not_asked_for_is_left_out_and_what_is_dropped_is_not():
+def test_what_is_large_and_kept_but_not_asked_for_is_left_out_and_what_is_dropped_is_not():
     with weightless() as record:
         dropped = tf.Variable(tf.ones(100))
         kept = tf.Variable(tf.ones(10))
-        other = tf.Variable(tf.ones(20))
+        other, seed = tf.Variable(tf.ones(65)), tf.Variable(tf.ones(64))
         del dropped
         last = tf.Variable(tf.ones(30))
-    assert other.shape == (20,)
+    assert (other.shape, seed.shape) == ((65,), (64,))
     found = record.making.of([last, kept])
-    assert found == [Made(-1, 400, "given", until=2), Made(1, 40, "given"), Made(0, 120, "given")]
+    assert found == [
+        Made(-1, 400, "given", until=3),
+        Made(1, 40, "given"),
+        Made(-1, 256, "given"),
+        Made(0, 120, "given"),
+    ]
 
 
 @pytest.mark.parametrize(
