@@ -157,7 +157,7 @@ class Made:
     """A variable that the program made before the step, or its batch.
 
     Attributes:
-        variable: its index in `StepGraph.variables`; -1: none of the step's.
+        variable: its index in `StepGraph.variables`; -1: none of the step's, but dropped since, or small.
         nbytes: of its value.
         how: one of `MAKING`.
         until: how many of the variables listed had been made when it was dropped; -1: it was not.
@@ -178,8 +178,8 @@ class StepGraph:
         variables: all that the step captures, and the model's own that it never reads.
         arguments: the step's inputs.
         info: what was traced and how, for the report: see `graphmem.trace.tracer.trace`.
-        made: in order, the step's variables as far as it is known how they were made, those that were dropped, and the
-            batch if it is known when it was made.
+        made: in order, the step's variables as far as it is known how they were made, those that were dropped, small
+            ones that the step does not use, and the batch if it is known when it was made.
         kept_constants: how many small constants TensorFlow keeps of the traced function: see
             `graphmem.trace.kept_constants`.
     """

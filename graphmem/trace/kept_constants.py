@@ -6,7 +6,6 @@ While a graph is built, shape functions ask for the value of some inputs, such a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -69,4 +68,5 @@ def _is_small(node: Any) -> bool:
 
     tensor = node.attr["value"].tensor
     shape = tuple(dim.size for dim in tensor.tensor_shape.dim)
-    return (tensor_bytes(tf.as_dtype(tensor.dtype).name, shape) or math.inf) <= MOST_BYTES
+    nbytes = tensor_bytes(tf.as_dtype(tensor.dtype).name, shape)
+    return nbytes is not None and 0 < nbytes <= MOST_BYTES  # an empty one takes no chunk

@@ -15,7 +15,7 @@ from benchmarks.synthetic import decoder_graph
 from graphmem.errors import InternalError, TargetError
 from graphmem.graph import store
 from graphmem.graph.columns import to_columns
-from graphmem.graph.model import Argument, Op, StepGraph, Tensor, Variable
+from graphmem.graph.model import Argument, Made, Op, StepGraph, Tensor, Variable
 from graphmem.graph.store import is_trace, load_trace, save_trace
 from tests import graphs
 
@@ -50,7 +50,8 @@ def rich_graph() -> StepGraph:
     weight = Variable("w", "bfloat16", (2, 3), 12, scope="layer")
     slot = Variable("m", "float32", (2, 3), 24, role="optimizer state", trainable=False, slot_of="w")
     argument = Argument("x", "string", (None,), None)
-    return StepGraph([op, after], [weight, slot], [argument], {"kind": "train", "facts": {"loss": "mse"}, "notes": []})
+    info = {"kind": "train", "facts": {"loss": "mse"}, "notes": []}
+    return StepGraph([op, after], [weight, slot], [argument], info, [Made(0, 12, "drawn")], kept_constants=3)
 
 
 @pytest.fixture

@@ -61,6 +61,19 @@ def test_a_variable_keeps_the_last_tensor_of_its_initial_value():
     assert recorder.asked == [*kernel, HANDLE, *bias, HANDLE, *moment, HANDLE]
 
 
+def test_small_variables_that_the_step_lacks_stay_and_constants_that_tracing_keeps_come_after_all():
+    b = Builder()
+    b.argument("x", 64)
+    b.graph.made = [Made(-1, 16, "given"), Made(-1, 0, "batch")]
+    b.graph.kept_constants = 2
+    asked = {}
+    for device in ("cpu", "gpu"):
+        recorder = Recorder()
+        replay(in_order(b.returns(), device), recorder)
+        asked[device] = recorder.asked
+    assert asked == {"cpu": [16, HANDLE, 64, 8, 8], "gpu": [16, 64]}
+
+
 def test_an_accumulator_is_filled_and_scaled():
     b = Builder()
     b.variable("adagrad/kernel_accumulator", 64, role="optimizer state", trainable=False)
