@@ -199,7 +199,9 @@ def step_of_any(target: Any, specs: tuple[Any, ...], options: Options) -> Step:
     from graphmem.target.functions import step_of_pair
     from graphmem.target.keras_models import is_model, step_of_model
     from graphmem.target.objects import step_of_object
+    from graphmem.target.weightless import making
 
+    making().begin()
     name = str(getattr(target, "name", None) or getattr(target, "__name__", None) or type(target).__name__)
     if is_model(target):
         return step_of_model(target, options, specs=specs or None, target=name, live=True)

@@ -17,7 +17,7 @@ def per_example(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None
 
 
 def bias_grad(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
-    """Partial sums, of 16-bit floats (TensorFlow's are of float32) as of others; with channels first: none."""
+    """Partial sums, of float16 in float32; with channels first they are no tensor."""
     if op.attrs.get("data_format") == "NCHW":
         return []
     return channel_sums(inputs[0], "float32" if inputs[0].dtype == "float16" else inputs[0].dtype, env)

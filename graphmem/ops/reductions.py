@@ -51,7 +51,7 @@ def partial_sums(rows: int, columns: int, threads: int) -> int:
     are divided instead there is no tensor.
 
     >>> partial_sums(4, 32, 2), partial_sums(4, 65, 2), partial_sums(1, 32, 2), partial_sums(8, 16, 16)
-    (64, 0, 0, 128)
+    (64, 0, 0, 32)
     """
     if rows <= 1 or not 0 < columns <= MOST_COLUMNS * threads:
         return 0

@@ -49,6 +49,11 @@ class Making:
         self._values: list[_Value] = []
         self._current: dict[int, _Value] = {}  # id of a variable that is alive -> what it holds
         self._batch: _Value | None = None
+        self._since = 0
+
+    def begin(self) -> None:
+        """A target is made from here on: what is older is there for another one that this process looks at."""
+        self._since = _now()
 
     def add(self, variable: Any, initial_value: Any) -> None:
         """A variable was made of an initial value, a tensor or what computes one."""
@@ -81,10 +86,10 @@ class Making:
         return drop
 
     def of(self, variables: list[Any]) -> list[Made]:
-        """The variables given, those of them that were made here, among what was made and dropped and what is small.
+        """The variables given, those of them that were made here, among others that the target made.
 
-        Large variables that are not asked for belong to models that the step does not run: another program may not
-        have them.
+        Of these those that were dropped, and those that are small. What is large and lives belongs to models that the
+        step does not run: another program may not have them.
 
         Args:
             variables: those of a step; `None` for what is none.
@@ -94,7 +99,8 @@ class Making:
         values = [*self._values, *([self._batch] if self._batch else [])]
         for value in sorted(values, key=lambda value: value.made):
             number = -1 if value.variable is None else numbers.get(id(value.variable()), -1)
-            if number >= 0 or value.dropped is not None or value is self._batch or value.nbytes <= _CHUNK:
+            other = value.made >= self._since and (value.dropped is not None or value.nbytes <= _CHUNK)
+            if number >= 0 or other or value is self._batch:
                 found.append((value, number))
         times = [value.made for value, _ in found]
         return [

@@ -31,6 +31,7 @@ def resolve(target: str, options: Options) -> Step:
     from graphmem.target.weightless import weightless
 
     with weightless() as record:
+        record.making.begin()
         step = _RESOLVERS[place.kind](place, options, target)
     step.target = target
     step.notes += [note for note in record.notes if note not in step.notes]

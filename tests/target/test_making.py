@@ -133,3 +133,14 @@ def test_a_step_and_its_example_tensors_tell_when_the_batch_was_made():
         graph = trace(step)
     order = [graph.variables[one.variable].name if one.variable >= 0 else one.how for one in graph.made]
     assert order == ["first", "batch", "second"]
+
+
+def test_what_another_target_made_in_this_process_is_not_counted():
+    with weightless() as record:
+        seed, dropped = tf.Variable(1), tf.Variable(tf.ones(100))
+        record.making.begin()
+        weight, own = tf.Variable(tf.ones(100)), tf.Variable(2)
+        del dropped
+    assert (seed.shape, own.shape) == ((), ())
+    assert record.making.of([weight]) == [Made(0, 400, "given"), Made(-1, 4, "given")]
+    assert record.making.of([seed])[0] == Made(0, 4, "given")
