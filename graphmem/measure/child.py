@@ -145,8 +145,8 @@ def _is_handle(tensor: Any) -> bool:
     return tensor.dtype.base_dtype.name in ("resource", "variant")
 
 
-def _kind(tensor: Any) -> tuple[Any, str]:
-    return tensor.shape.as_list() if tensor.shape.rank is not None else None, tensor.dtype.base_dtype.name
+def _kind(tensor: Any) -> tuple[Any, Any]:
+    return tensor.shape, tensor.dtype.base_dtype
 
 
 def _nbytes(thing: Any) -> int:

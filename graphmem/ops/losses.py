@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from graphmem.graph.model import Op, Tensor
-from graphmem.ops.reductions import MOST_COLUMNS, partial_sums
+from graphmem.ops.reductions import partial_sums
 from graphmem.ops.registry import Env, Rule, register
-from graphmem.ops.sizes import copy_of, itemsize, known, times
+from graphmem.ops.sizes import copy_of, itemsize, times
 
 
 def per_example(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
@@ -25,13 +23,11 @@ def bias_grad(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:
 
 def channel_sums(tensor: Tensor, dtype: str, env: Env) -> list[int | None]:
     """The buffer for the sums over all axes but the last, if there is one."""
-    if tensor.shape and (tensor.shape[-1] or 0) > MOST_COLUMNS * env.threads:
-        return []
-    shape = known(tensor.shape)
-    if shape is None:
+    if not tensor.shape:
         return [None]
-    numbers = partial_sums(math.prod(shape[:-1]), shape[-1], env.threads)
-    return [times(numbers, itemsize(dtype))] if numbers else []
+    *rows, columns = tensor.shape
+    numbers = partial_sums(times(*rows), columns, env.threads)
+    return [] if numbers == 0 else [times(numbers, itemsize(dtype))]
 
 
 def batch_norm_grad(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | None]:

@@ -7,7 +7,7 @@ from graphmem.ops.registry import Env, Rule, register
 from graphmem.ops.sizes import constant, known
 
 #: A sum over rows divides the rows among threads up to so many columns for each thread; beyond, the columns.
-MOST_COLUMNS = 32
+_MOST_COLUMNS = 32
 #: Additions that a block of rows takes at least.
 _LEAST_WORK = 2000
 
@@ -44,17 +44,23 @@ def transposed_copy(op: Op, inputs: tuple[Tensor, ...], env: Env) -> list[int | 
     return [inputs[0].nbytes] if len(runs(shape, axes)) > 3 else []
 
 
-def partial_sums(rows: int, columns: int, threads: int) -> int:
+def partial_sums(rows: int | None, columns: int | None, threads: int) -> int | None:
     """Numbers in the buffer in which a sum over rows gathers one row for each block of them; 0 where there is none.
+
+    `None`: unknown, as rows or columns are.
 
     `ReduceOuterDimensions` (redux_functor.h): no more blocks than threads or rows, and none too small. Where columns
     are divided instead there is no tensor.
 
     >>> partial_sums(4, 32, 2), partial_sums(4, 65, 2), partial_sums(1, 32, 2), partial_sums(8, 16, 16)
     (64, 0, 0, 32)
+    >>> partial_sums(None, 65, 2), partial_sums(None, 32, 2)
+    (0, None)
     """
-    if rows <= 1 or not 0 < columns <= MOST_COLUMNS * threads:
+    if (rows is not None and rows <= 1) or (columns is not None and not 0 < columns <= _MOST_COLUMNS * threads):
         return 0
+    if rows is None or columns is None:
+        return None
     least_rows = -(-_LEAST_WORK // columns)
     return min(rows, -(-rows * columns // least_rows), threads) * columns
 
